@@ -27,6 +27,9 @@ ERRORS: list[tuple[Any, str]] = [
     ({"status": "error", "message": "model is loading"}, "model is loading"),
     ({"Error_Message": "quota", "status_code": 402}, "quota"),
     ({"error": True, "message": "gone"}, "gone"),
+    ({"object": "error", "message": "too long", "code": "3000"}, "too long"),
+    ({"code": 503, "message": "overloaded"}, "overloaded"),
+    ({"errors": ["quota"], "success": False}, "quota"),
 ]
 PAGES: list[Any] = [
     *({}, [], {"error": None}, {"error": ""}, {"error": {}}, {"error": {"total": "5"}}, {"errors": []}),
@@ -36,6 +39,14 @@ PAGES: list[Any] = [
     {"detail": "Consulting", "status": "paid"},
     {"status": "error rate 5 %", "message": "a"},
     {"text": "a", "error": "b"},
+    {"title": "Algebra II", "code": "401"},
+    {"title": "Algebra II", "code": 401},
+    {"message": "Happy birthday", "code": "500"},
+    {"detail": "2 x M8 bolt"},
+    {"detail": ["2 x M8 bolt", "nuts"], "code": 404},
+    {"errors": ["page 3: typo"]},
+    {"error": "E-12", "time": "12:30", "code": "404"},
+    {"reason": "moved", "code": 410},
 ]
 
 

@@ -1,13 +1,14 @@
 """Recognise an answer that is nothing but the error of a service, as JSON: `{"error": "rate limit exceeded"}`.
 
 Source: docs/own-data.md#formats-of-answers. Only a whole answer counts, of which no key says anything else, and which
-stands in no code fence: a model that reads such JSON from a page usually fences it.
+stands in no code fence: a model that reads such JSON from a page usually fences it. Fields of a document may be called
+`detail`, `code` or `error`, too, so these count only beside a sign that something failed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from loupe.engines.adapters.service_json import json_in
@@ -16,15 +17,14 @@ from loupe.engines.adapters.service_json import json_in
 _LONGEST, _LONGEST_SAID = 20_000, 500
 #: Keys of an error, in lower case without separators; the first that says something is quoted.
 _ERRORS = ("error", "errors", "errormessage", "errormsg")
-#: Words about a failure that fields of a document may have, too: they count if a code or a flag says that it is one.
+#: Words about a failure that fields of a document may have, too.
 _WORDS = ("message", "msg", "detail", "reason", "title")
-#: Keys that say nothing about a page.
-_TECHNICAL = frozenset(
-    {"code", "status", "statuscode", "httpstatus", "errorcode", "errortype", "type", "success", "ok", "id", "requestid"}
-    | {"traceid", "timestamp", "time", "path", "instance", "param", "object", "created", "model", "retryafter"}
-)
-_FAILURE = re.compile(r"[45][0-9]{2}|error|failed|failure", re.IGNORECASE)
-_KNOWN = _TECHNICAL.union(_ERRORS, _WORDS)
+#: Keys that say nothing about a page. Those of the first line are no names of fields.
+_OF_SERVICES = frozenset({"requestid", "traceid", "param", "errortype", "type", "retryafter"})
+_TECHNICAL = _OF_SERVICES | {"code", "status", "statuscode", "httpstatus", "errorcode", "success", "ok", "id"}
+_KNOWN = _TECHNICAL.union(_ERRORS, _WORDS, ("timestamp", "time", "path", "instance", "object", "created", "model"))
+_FAILED = frozenset({"error", "failed", "failure"})
+_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus if status >= 400)
 #: What an error that is an object has.
 _OF_OBJECTS = ("message", "msg", "detail", "reason", "description", "type", "code", "status")
 
@@ -43,20 +43,36 @@ def error_reply(text: str) -> str:
     said = {"".join(filter(str.isalnum, str(key))).lower(): value for key, value in data.items()}
     if not said.keys() <= _KNOWN:
         return ""
-    # FastAPI says no more than `detail`.
-    words = _WORDS if _is_failure(said) else ("detail",) if len(said) == 1 else ()
-    return next((found for key in (*_ERRORS, *words) if (found := _said(said.get(key)))), "")
+    return next((found for key in _error_keys(said) if (found := _said(said.get(key)))), "")
 
 
-def _is_failure(said: Mapping[str, Any]) -> bool:
-    """Return whether a code, a status or a flag says that something failed."""
-    codes = [said.get(name) for name in ("code", "status", "statuscode", "httpstatus", "errorcode")]
-    return (
-        any(_FAILURE.fullmatch(str(code)) for code in codes)
-        or said.get("error") is True
-        or said.get("success") is False
-        or said.get("ok") is False
+def _error_keys(said: Mapping[str, Any]) -> list[str]:
+    """Return the keys that hold an error: unlike those of a document, or beside a sign of failure."""
+    flagged = (
+        said.get("error") is True or said.get("object") == "error" or False in (said.get("success"), said.get("ok"))
     )
+    status = any(_is_failing(said.get(name)) for name in ("status", "statuscode", "httpstatus"))
+    failed = flagged or status or str(said.get("status")).lower() in _FAILED
+    code = any(_is_failing(said.get(name)) for name in ("code", "errorcode"))
+    alone = said.keys() - _OF_SERVICES
+    keys = [key for key in _ERRORS if failed or code or _is_object(said.get(key)) or alone == {key} != {"errors"}]
+    if failed:
+        return [*keys, *(key for key in _WORDS if key != "title" or flagged or status)]
+    if code:
+        return [*keys, "message", "msg"]
+    # FastAPI says no more than `detail`.
+    detail = said.get("detail")
+    of_fastapi = _is_object(detail) or (isinstance(detail, str) and detail.strip().lower() in _PHRASES)
+    return [*keys, *(["detail"] if of_fastapi and len(said) == 1 else [])]
+
+
+def _is_failing(status: Any) -> bool:
+    return isinstance(status, int) and 400 <= status < 600
+
+
+def _is_object(value: Any) -> bool:
+    """Return whether this is an error as an object, or a list with one; `_said` knows what such an object has."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
 
 
 def _said(value: Any) -> str:
