@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -20,6 +21,7 @@ import pytest
 from loupe.engines.registry import load_profile
 from loupe.errors import UsageError
 from loupe.serving.app import serve
+from loupe.serving.waiting_room import Body, WaitingRoom
 from tests.support.pages import draw_page, write_pdf
 
 FUNCTION = "tests.support.engine_functions:describe"
@@ -243,10 +245,8 @@ def test_bodies_that_find_no_room_wait_unread_and_small_ones_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("loupe.serving.app.MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     page = draw_page(tmp_path / "page.png")
     large = json.dumps(chat(image_part(data_url(page)), {"type": "text", "text": "x" * 900_000})).encode()
-    most = 0
 
     async def use(session: Session, url: str) -> list[int]:
         async def ask(body: bytes) -> int:
@@ -254,19 +254,45 @@ def test_bodies_that_find_no_room_wait_unread_and_small_ones_pass(
             async with session.post(f"{url}/chat/completions", data=io.BytesIO(body), headers=headers) as response:
                 return response.status
 
-        async def watch() -> None:
-            nonlocal most
-            while True:
-                most = max(most, len(list(tmp_path.glob("loupe-serve-*"))))
-                await asyncio.sleep(0.001)
-
-        watching = asyncio.create_task(watch())
-        found = await asyncio.gather(*(ask(large) for _ in range(8)), ask(json.dumps(chat()).encode()))
-        watching.cancel()
-        return found
+        return await asyncio.gather(*(ask(large) for _ in range(8)), ask(json.dumps(chat()).encode()))
 
     assert with_server(use) == [200] * 9
-    assert 1 <= most <= 3  # two large ones, and the small one
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_room_is_held_by_bytes_that_came_until_they_are_decoded(stated: bool) -> None:
+    """Five bodies of 90 bytes and five of 10 share room for 200, whether or not they state their length."""
+    read: list[int] = []
+
+    async def run() -> int:
+        room, all_inside, most = WaitingRoom(100), asyncio.Event(), 0
+        inside: list[Body] = []
+
+        async def ask(size: int) -> None:
+            nonlocal most
+
+            async def parts() -> AsyncIterator[bytes]:
+                for _ in range(size // 10):
+                    await asyncio.sleep(0)
+                    yield b"x" * 10
+
+            request = SimpleNamespace(content_length=size if stated else None, content=SimpleNamespace(iter_any=parts))
+            async with room.body(request) as body:  # type: ignore[arg-type]
+                read.append(len(body.data))
+                inside.append(body)
+                most = max(most, sum(len(each.data) for each in inside))
+                await asyncio.sleep(0)
+                body.clear()
+                if len(inside) == 10:
+                    all_inside.set()
+                await all_inside.wait()  # as for the engine
+
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(ask(size) for size in (90, 10) * 5))
+        return most
+
+    assert asyncio.run(run()) <= 200
+    assert sorted(read) == [10] * 5 + [90] * 5
 
 
 def test_a_body_that_does_not_arrive_or_is_made_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from loupe.files.scratch import scratch_folder
 from loupe.serving.api_errors import ApiError, error_response, from_engine
 from loupe.serving.chat_answers import Answer
 from loupe.serving.chat_requests import MOST_PAGES, ChatRequest, parse_chat_request
-from loupe.serving.waiting_room import WaitingRoom, too_large
+from loupe.serving.waiting_room import Body, WaitingRoom, too_large
 from loupe.typed import encode_json
 from loupe.types import Engine, Output, PageSource, Request
 
@@ -197,10 +197,10 @@ class _Server:
         await response.write_eof()
         return response
 
-    async def _decode(self, body: bytearray, folder: Path) -> ChatRequest:
-        """The request, with its pages in the folder; the body is empty afterwards. Raises ApiError."""
+    async def _decode(self, body: Body, folder: Path) -> ChatRequest:
+        """Decode the request, with its pages in the folder, and give up the room of the body. Raises ApiError."""
         async with self.decoding:
-            asked = await asyncio.to_thread(parse_chat_request, body, folder)
+            asked = await asyncio.to_thread(parse_chat_request, body.data, folder)
             body.clear()
         self._check_model(asked.model)
         return asked
