@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from loupe.python_process import PATH_VARIABLE, python_path
@@ -148,19 +147,6 @@ def said_by(words: Sequence[str], *, seconds: float = 60) -> subprocess.Complete
         env=environment("compute"),
         cwd="/",
     )
-
-
-@contextmanager
-def surroundings(variables: Mapping[str, str]) -> Iterator[None]:
-    """Give what a library starts meanwhile these variables, and no others: it copies those of this process."""
-    before = dict(os.environ)
-    os.environ.clear()
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def call_nobody(family: str) -> None:

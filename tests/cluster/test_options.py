@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +17,7 @@ import pytest
 
 from loupe.cluster import pages
 from loupe.cluster.cluster import check_profile, runs_on_nodes
-from loupe.cluster.connection import _hush, check_address
+from loupe.cluster.connection import _hush, _listed, check_address
 from loupe.cluster.engine_host import Order, code_of
 from loupe.cluster.nodes import Node
 from loupe.cluster.pages import Packing, Shipped, Spool, named_again
@@ -218,6 +222,33 @@ def test_ray_learns_no_command_line_in_which_a_key_may_stand() -> None:
         assert utils.get_entrypoint_name() == "loupe"
     finally:
         utils.get_entrypoint_name = before
+
+
+def test_what_ray_starts_gets_the_listed_variables_and_this_process_keeps_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services = pytest.importorskip("ray._private.services")
+    started: dict[str, dict[str, str]] = {}
+
+    def start(command: list[str], process_type: str, fate_share: bool, env_updates: dict[str, str]) -> None:
+        assert os.environ["MYVAR_X"] == "x" and fate_share
+        given = {**os.environ, **env_updates}
+        started[process_type] = json.loads(subprocess.check_output(command, env=given, text=True))
+
+    monkeypatch.setattr(services, "start_ray_process", start)
+    monkeypatch.setenv("MYVAR_X", "x")
+    monkeypatch.setenv("LANG", "C")
+    words = [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"]
+    listed = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HTTP_PROXY": "http://p"}
+    with _listed(listed):
+        monkeypatch.setenv("RAY_SET_MEANWHILE", "1")
+        for kind in ("raylet", "dashboard"):
+            services.start_ray_process(words, kind, fate_share=True, env_updates={"RAY_NODE": "n"})
+    assert services.start_ray_process is start
+    for found in started.values():
+        found.pop("LC_CTYPE", None)  # Python sets it
+    assert started["raylet"] == {**listed, "RAY_NODE": "n", "RAY_SET_MEANWHILE": "1"}
+    assert started["dashboard"]["HTTP_PROXY"] == "http://127.0.0.1:0" and "MYVAR_X" not in started["dashboard"]
 
 
 def test_a_document_that_a_request_names_twice_is_released_and_one_that_was_cut_off_is_not_read(tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ import asyncio
 import base64
 import html
 import json
+import os
+import subprocess
 import sys
+import threading
 import urllib.parse
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ import msgspec
 import pytest
 
 from loupe import helpers
+from loupe.benchmarks.shared.equations.rendering.browser import _Loop
+from loupe.cli.shared import local_page
 from loupe.engines.chat.settings import Settings
 from loupe.engines.openai import open_engine
 from loupe.engines.registry import engine_module, load_profile
@@ -251,11 +256,55 @@ def test_every_process_starts_with_an_environment_of_the_one_list() -> None:
                 continue
             called, owner = node.func.attr, ast.unparse(node.func.value)
             assert not (owner == "os" and called.startswith(("system", "popen", "spawn", "posix_spawn", "exec"))), name
+            assert (owner, called) != ("os.environ", "clear"), f"{name} takes the variables of every thread away"
             starts = called in STARTERS or (owner == "subprocess" and called in ("run", "call"))
             if starts and name not in INHERITS:
                 assert "env" in {word.arg for word in node.keywords}, f"{name}:{node.lineno} passes everything on"
                 found.add(name)
     assert {"helpers.py", "servers/server.py", "data/hub/katex.py", "engines/environments/making.py"} <= found
+
+
+def kept_meanwhile(done: threading.Event, lost: list[str]) -> None:
+    while not done.wait(0.0002):
+        lost += KEYS.keys() - os.environ.keys()
+
+
+@pytest.mark.usefixtures("keys")
+def test_this_process_keeps_its_variables_while_a_browser_opens_an_address_without_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "browser").write_text('#!/bin/sh\necho noise\nenv > seen\necho "$1" > asked\n')
+    (tmp_path / "browser").chmod(0o700)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BROWSER", "./browser %s")
+    (tmp_path / "webbrowser.py").write_text("raise SystemExit('imported')")
+    lost: list[str] = []
+    watch = threading.Thread(target=kept_meanwhile, args=(done := threading.Event(), lost))
+    watch.start()
+    local_page._open("http://127.0.0.1:1/?token=t")
+    done.set()
+    watch.join()
+    seen = (tmp_path / "seen").read_text()
+    assert not lost and not any(f"{name}=" in seen for name in KEYS) and "BROWSER=" in seen
+    assert (tmp_path / "asked").read_text() == "http://127.0.0.1:1/?token=t\n"
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("keys")
+def test_what_the_loop_of_the_equation_browser_starts_gets_no_key(tmp_path: Path) -> None:
+    loop = _Loop()
+    loop.temporary = tmp_path
+
+    async def main() -> dict[str, str]:
+        given = {**os.environ, "PW_LANG_NAME": "python"}
+        words = (sys.executable, "-c", LISTING)
+        process = await asyncio.create_subprocess_exec(*words, env=given, stdout=subprocess.PIPE)
+        return dict(json.loads((await process.communicate())[0]))
+
+    found = loop.run_until_complete(main())
+    loop.close()
+    assert not KEYS.keys() & found.keys()
+    assert (found["PW_LANG_NAME"], found["TMPDIR"], found["DO_NOT_TRACK"]) == ("python", str(tmp_path), "1")
 
 
 SCORER = """

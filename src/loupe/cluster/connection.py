@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from loupe.data.extras import need
 from loupe.errors import EngineUnavailableError, UsageError
 from loupe.files.scratch import scratch_folder
-from loupe.helpers import call_nobody, for_children, surroundings
+from loupe.helpers import call_nobody, for_children
 
 #: What `--on` takes: a cluster that is found, or the address of one that clients may use.
 RAY, CLIENT = "ray", "ray://"
@@ -79,7 +79,7 @@ def _start_or_join(ray: Any, address: str, passed: Collection[str]) -> bool:
             with suppress(ConnectionError):
                 ray.init(address="auto", **quiet)
                 return False
-        with surroundings(for_children("ray", passed=passed)):
+        with _listed(for_children("ray", passed=passed)):
             _start(ray, quiet)
         return True
     except Exception as error:  # noqa: BLE001  Ray raises anything, and a plain Exception where a start takes too long
@@ -96,30 +96,37 @@ def _start(ray: Any, quiet: dict[str, bool]) -> None:
     Its ports are open to the network (Ray has no way to close them), so it takes orders only with a token, which is
     Ray's default from 2.60 on. Its folder is private and goes with the process.
     """
-    _keep_to_itself()
     stack = ExitStack()
     folder = stack.enter_context(scratch_folder("loupe-ray-", _SHORT if _SHORT.is_dir() else None))
     atexit.register(stack.close)
     ray.init(address="local", include_dashboard=False, object_store_memory=_STORE, _temp_dir=str(folder), **quiet)
 
 
-def _keep_to_itself() -> None:
-    """Let Ray's dashboard, which runs even where it is off, ask no cloud's metadata server where it runs.
+@contextmanager
+def _listed(variables: Mapping[str, str]) -> Iterator[None]:
+    """Give the processes that Ray starts meanwhile these variables, and no others that are set now.
 
-    It does so to report it, but does not look first whether reports are off; there is no switch but a proxy.
+    Its dashboard, which runs even where it is off, asks cloud metadata servers where it runs, to report it, but does
+    not look first whether reports are off. There is no switch but a proxy.
     """
-    with suppress(ImportError, AttributeError):
-        from ray._private import services
+    from ray._private import services
 
-        start = services.start_ray_process
-        nowhere = dict.fromkeys(("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:0")
+    start, before = services.start_ray_process, dict(os.environ)
+    without = [word for name in before if name not in variables for word in ("-u", name)]
+    other = {name: value for name, value in variables.items() if before.get(name) != value}
+    nowhere = dict.fromkeys(("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:0")
+    dashboard = {**nowhere, "NO_PROXY": "", "no_proxy": ""}
 
-        def started(command: list[str], process_type: str, *rest: Any, **more: Any) -> Any:
-            if process_type == "dashboard":
-                more["env_updates"] = {**(more.get("env_updates") or {}), **nowhere, "NO_PROXY": "", "no_proxy": ""}
-            return start(command, process_type, *rest, **more)
+    def started(command: list[str], process_type: str, *rest: Any, **more: Any) -> Any:
+        added = {**other, **(more.get("env_updates") or {}), **(dashboard if process_type == "dashboard" else {})}
+        words = ["/usr/bin/env", *without, *command]
+        return start(words, process_type, *rest, **{**more, "env_updates": added})
 
-        services.start_ray_process = started
+    services.start_ray_process = started
+    try:
+        yield
+    finally:
+        services.start_ray_process = start
 
 
 @contextmanager

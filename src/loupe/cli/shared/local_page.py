@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 import threading
-import webbrowser
 from collections.abc import Awaitable, Callable
 
 import click
 
 from loupe.cli.shared.output import print_data, say
 from loupe.cli.shared.signals import told
-from loupe.helpers import environment, surroundings
+from loupe.helpers import environment
 
 port_option = click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one."
@@ -42,8 +42,16 @@ async def _serve(serving: Serving, *, said: str, browser: bool) -> None:
 
 
 def _open(address: str) -> None:
-    with surroundings(environment("network", "desktop")):
-        webbrowser.open(address)
+    """Open the address from a process of its own, whose variables the browser copies, and which Ctrl-C spares."""
+    subprocess.run(
+        [sys.executable, "-I", "-m", "webbrowser", address],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment("network", "desktop"),
+        start_new_session=True,
+        check=False,
+    )
 
 
 def _has_display() -> bool:

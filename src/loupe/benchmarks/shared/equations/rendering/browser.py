@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +26,7 @@ from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder
 from loupe.data.extras import need
 from loupe.data.hub.katex import DRAWING, Release, read_katex
 from loupe.errors import LoupeError
-from loupe.helpers import environment, surroundings
+from loupe.helpers import environment
 from loupe.typed import encode_json, json_decoder
 
 if TYPE_CHECKING:
@@ -78,6 +78,17 @@ class _Patience:
         return self.hangs <= 0 or self.crashes <= 0
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop whose processes get the variables on our list: playwright hands all of ours to its driver."""
+
+    temporary: Path
+
+    async def subprocess_exec(self, *words: Any, env: Mapping[str, str] | None = None, **options: Any) -> Any:
+        added = {name: value for name, value in (env or {}).items() if name.startswith(("PW_LANG_", "PW_CLI_"))}
+        listed = {**environment(), **added, "TMPDIR": str(self.temporary)}
+        return await super().subprocess_exec(*words, env=listed, **options)
+
+
 class EquationBrowser:
     """Draws equations. The browser starts with the first one; `close`, or the end of the program, ends it.
 
@@ -91,7 +102,7 @@ class EquationBrowser:
         self._hangs_after = hangs_after
         self._release = release
         self._asking = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: _Loop | None = None
         self._thread: threading.Thread | None = None
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
@@ -118,7 +129,7 @@ class EquationBrowser:
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+            self._loop = _Loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="loupe-equations", daemon=True)
             self._thread.start()
             atexit.register(self.close)
@@ -180,9 +191,9 @@ class EquationBrowser:
 
         katex = read_katex(self._release)
         if self._playwright is None or self._folder is None:
-            self._folder = new_folder()
-            with surroundings(environment() | {"TMPDIR": str(self._folder)}):
-                self._playwright = await async_playwright().start()
+            assert self._loop is not None
+            self._folder = self._loop.temporary = new_folder()
+            self._playwright = await async_playwright().start()
         try:
             self._browser = await self._launch(self._playwright)
             context = await self._browser.new_context(
