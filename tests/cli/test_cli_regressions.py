@@ -156,6 +156,16 @@ def compared(found: Difference, *, higher_is_better: bool = True) -> Compared:
     )
 
 
+@pytest.mark.parametrize(
+    ("shared", "said"),
+    [(7058, "no bound of a loss is known for this measure"), (5, "too few to exclude a loss of 1.00 points")],
+)
+def test_a_measure_without_a_bound_is_not_called_too_few_samples(shared: int, said: str) -> None:
+    same = Difference(value_a=0.5, value_b=0.5, difference=0.0, p=1.0, p_holm=1.0, shared=shared)
+    [found] = regressions(compared(same), 0.01)
+    assert said in found.why
+
+
 def difference(low: float, high: float, p: float) -> Difference:
     middle = (low + high) / 2
     return Difference(

@@ -122,6 +122,54 @@ def test_other_names_for_the_pages_change_nothing(apart: list[float], chance: ra
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-9) and found.p == plain.p
 
 
+MEDIAN = Measure(name="mean", pooled=True, value=lambda rows: np.median(rows[:, 0]))
+
+
+@pytest.mark.parametrize("differing", [0, 1])
+def test_a_pooled_measure_of_many_pages_that_hardly_differ_has_bounds(differing: int) -> None:
+    """Also a composite which does not move with a part whose scale is unknown."""
+
+    def total(values: Values) -> Values:
+        return {"total": values["mean"] + 0 * values["size"]}
+
+    size = Measure(name="size", unit="number", pooled=True, value=lambda rows: rows[:, 0].max())
+    values = np.random.default_rng(0).uniform(0, 1, 600).tolist()
+    runs = [
+        [*rows_of(each), *rows_of([7.0] * 600, "size")] for each in ([0.0] * differing + values[differing:], values)
+    ]
+    found = compare(Analysis([MEDIAN, size, Measure(name="total")], total, headline="total", draws=100), *runs)["total"]
+    assert found.worst_low is not None and found.worst_high is not None
+    assert -0.02 < found.worst_low < found.worst_high < 0.02 and found.p == 1.0
+
+
+def test_other_names_change_no_digit_of_a_pooled_comparison() -> None:
+    """Three pages each, whose sums are the same."""
+    values = [(0.5, 0.5, 0.5), (0.1, 0.5, 0.9), (0.3, 0.5, 0.7), (0.0, 0.6, 0.9)] * 4
+    names = random.Random(2).sample(range(16), 16)
+    found = []
+    for named in (range(16), names):
+        runs = [
+            [page(f"{name}.{place}", each * factor, group=f"{name}") for name, three in zip(named, values, strict=True)
+             for place, each in enumerate(three)]
+            for factor in (1, 0.5)
+        ]  # fmt: skip
+        found.append(compare(Analysis([MEDIAN], draws=200), *runs))
+    assert found[0] == found[1]
+
+
+def test_a_page_that_outweighs_all_others_leaves_the_scale_nowhere_and_forecasts_nothing() -> None:
+    runs = [
+        [
+            SampleScores(sample=f"{i}", scores=[Score(measure="mean", counts=(lost if i else won, 1.0 if i else 1e3))])
+            for i in range(20)
+        ]
+        for lost, won in ((1.0, 1e3), (1.0, 0.0))
+    ]
+    found = compare(Analysis([MEAN], headline="mean"), *runs)["mean"]
+    assert found.difference == pytest.approx(1000 / 1019) and found.high == found.worst_high == 1.0
+    assert (found.p, found.detectable, found.needed) == (1.0, None, None)
+
+
 def test_the_intervals_of_all_pairs_are_those_of_bonferroni() -> None:
     runs = {f"{seed}": rows_of(noise(40 + seed, 40)) for seed in range(5)}
     found = standings(Analysis([MEAN], headline="mean"), runs).pairs["1", "0"]["mean"]

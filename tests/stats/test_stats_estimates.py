@@ -313,6 +313,22 @@ def test_a_pooled_measure_gets_all_its_rows() -> None:
     assert (high - low) / 2 == pytest.approx(half, rel=0.2)
 
 
+def test_names_do_not_move_the_interval_of_a_pooled_measure() -> None:
+    median = Measure(name="median", pooled=True, value=lambda rows: np.median(rows[:, 0]))
+    values = np.random.default_rng(3).uniform(0, 1, 80).tolist()
+
+    def named(names: list[int]) -> list[Row]:
+        pages = [
+            (f"page {name}", values[place : place + 2]) for name, place in zip(names, range(0, 80, 2), strict=True)
+        ]
+        return [(page, Score(measure="median", counts=(value, 1.0))) for page, pair in pages for value in pair]
+
+    found = [
+        estimate(Analysis([median], draws=200), named(names)) for names in (list(range(40)), list(range(40))[::-1])
+    ]
+    assert found[0] == found[1]
+
+
 def test_a_pooled_mean_has_the_interval_of_the_summed_one() -> None:
     rows = [(str(index // 3), Score(measure="mean", counts=(index % 7 / 7, 1.0))) for index in range(90)]
     pooled = Measure(name="mean", pooled=True, value=lambda rows: rows[:, 0].sum() / rows[:, 1].sum())

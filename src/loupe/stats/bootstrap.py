@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
@@ -246,7 +247,8 @@ def _arrays(analysis: Analysis, scores: Clustered) -> dict[str, Floats]:
     total = table.sum(axis=0)
     drawn, pooled_draws = np.empty((draws, table.shape[1])), np.empty((draws, len(pooled)))
     # The draws of a cluster depend on what it scored, and not on its label.
-    order = np.lexsort(table.T) if table.shape[1] else np.arange(size)
+    ranks = [places_of(scores.measures[measure.name].contents(size)) for measure in pooled]
+    order = np.lexsort((*ranks, *table.T)) if scored else np.arange(size)
     place, ordered, done = np.argsort(order), table[order], 0
     for part in multiplicities(size, draws=draws, seed=analysis.seed) if size else ():
         drawn[done : done + len(part)] = part @ ordered
@@ -273,6 +275,12 @@ def _arrays(analysis: Analysis, scores: Clustered) -> dict[str, Floats]:
         arrays[measure.name] = np.concatenate([[point], pooled_draws[:, column], left_out])
     fixed = {measure.name for measure in scored if not measure.sampled}
     return {name: np.full_like(values, values[0]) if name in fixed else values for name, values in arrays.items()}
+
+
+def places_of(contents: Sequence[bytes]) -> NDArray[np.intp]:
+    """Return the place of each among all different ones, to sort by."""
+    places = {each: place for place, each in enumerate(sorted(set(contents)))}
+    return np.array([places[each] for each in contents], dtype=np.intp)
 
 
 def _with_presence(rows: MeasureRows, clusters: int) -> Floats:

@@ -42,6 +42,13 @@ class MeasureRows:
         sums[self.cluster[starts]] = np.add.reduceat(self.counts, starts, axis=0)
         return sums
 
+    def contents(self, clusters: int) -> list[bytes]:
+        """Return the sorted rows of each of all clusters as bytes, to compare and sort clusters without their names."""
+        order = np.lexsort((*self.counts.T, self.cluster))
+        ordered = self.counts[order] + 0.0  # no -0.0
+        ends = np.searchsorted(self.cluster[order], np.arange(clusters + 1))
+        return [ordered[start:end].tobytes() for start, end in itertools.pairwise(ends)]
+
 
 @dataclass(frozen=True, slots=True)
 class Clustered:

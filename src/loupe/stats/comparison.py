@@ -205,12 +205,14 @@ def _difference(a: Resampled | None, b: Resampled | None, contrast: Contrast | N
     clusters = min(a.clusters, b.clusters)
     testable = contrast is not None and clusters >= FEWEST
     error = contrast.error if contrast is not None and testable else None
+    # A document that outweighs all others is no sample of which more would show a difference.
+    known = error if contrast is None or contrast.unseen is None or contrast.unseen.effective > FEWEST - 1 else None
     return Difference(
         value_a=value_a,
         value_b=value_b,
         difference=difference,
         p=None if contrast is None else contrast.p_value(),
-        detectable=None if error is None else detectable_difference(error, clusters),
-        needed=None if error is None else clusters_needed(error, clusters, difference),
+        detectable=None if known is None else detectable_difference(known, clusters),
+        needed=None if known is None else clusters_needed(known, clusters, difference),
         unseen=unseen_share(clusters) if testable and error is None else None,
     )

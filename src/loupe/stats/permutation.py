@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import Computed, cluster_values, value_of
+from loupe.stats.bootstrap import Computed, cluster_values, places_of, value_of
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.contrast import Contrast, contrast
 from loupe.stats.unseen import Contributions
@@ -25,7 +25,7 @@ from loupe.types import Measure, Values
 _CHUNK = 2_000_000
 #: With no more documents that differ than this, every way to exchange them is looked at: 2^14, the rest by symmetry.
 _ALL_UP_TO = 15
-#: With more clusters, what each of them moves in a pooled measure would take too long to compute.
+#: If more clusters differ, what each of them moves in a pooled measure would take too long to compute.
 _FEW_POOLED = 500
 #: How far a measure is moved to see what a composite makes of it.
 _STEP = 1e-5
@@ -41,7 +41,9 @@ def contrasts(analysis: Analysis, a: Clustered, b: Clustered) -> dict[str, Contr
     slopes = {} if summarize is None else _slopes(runs, [one.name for one in common], summarize)
     weights = {name: each[runs.order] for name, each in _with_parts(_weights(common, a, b), slopes).items()}
     possible = {one.name: possible_difference(one, a.measures[one.name], b.measures[one.name]) for one in common}
-    possible |= {name: sum(slope * possible[part] for part, slope in each.items()) for name, each in slopes.items()}
+    possible |= {
+        name: sum(slope * possible[part] for part, slope in each.items() if slope) for name, each in slopes.items()
+    }
     names = [name for name in analysis.names if name in weights]
     moved: dict[str, list[Floats]] = {name: [] for name in names}
     kept: dict[str, list[Floats]] = {name: [] for name in names}
@@ -137,34 +139,42 @@ class _Exchangeable:
         pooled: list[tuple[Measure, MeasureRows, MeasureRows]] = []
         sums: list[Floats] = []
         end = 0
+        contents: list[NDArray[np.intp]] = []
+        differing: list[NDArray[np.bool_]] = []
         for measure in measures:
             both = a.measures[measure.name], b.measures[measure.name]
             first, second = (rows.sums(size) for rows in both)
             if measure.pooled:
                 pooled.append((measure, *both))
                 sums.append(first - second)
+                mine, others = (rows.contents(size) for rows in both)
+                contents.append(places_of([min(pair) + max(pair) for pair in zip(mine, others, strict=True)]))
+                differing.append(np.array([one != other for one, other in zip(mine, others, strict=True)], dtype=bool))
             else:
                 start, end = end, end + first.shape[1]
                 self._summed.append((measure, slice(start, end), (first + second).sum(axis=0) / 2))
                 halves.append((first - second) / 2)
         apart = np.concatenate(halves, axis=1)
         #: The clusters in an order that their labels do not decide.
-        self.order = _order(np.concatenate([apart, *sums], axis=1))
+        self.order = _order(np.concatenate([apart, *sums], axis=1), contents)
         place = np.argsort(self.order)
         self._halves = apart[self.order]
         self._pooled = [(measure, _placed(one, place), _placed(other, place)) for measure, one, other in pooled]
+        #: Which clusters the runs differ on at all, by any measure.
+        self._differing = np.array(self._halves.any(axis=1))
+        for each in differing:
+            self._differing |= each[self.order]
 
     def signs(self, *, draws: int, seed: int) -> Iterator[Floats]:
         """Rows of ±1 in parts of shape (some rows, clusters); the very first row is the data as it is, all +1.
 
         All ways to exchange the clusters that differ, if these are few; else so many random ones.
         """
-        found = np.array(self._halves.any(axis=1))
-        for _, first, second in self._pooled:
-            found[first.cluster] = found[second.cluster] = True
+        found = self._differing
         # The other half of all ways are these turned round, and say the same.
         turned = np.flatnonzero(found)[1:]
-        all_ways = len(turned) < _ALL_UP_TO
+        # To recompute a pooled measure takes time.
+        all_ways = len(turned) < _ALL_UP_TO and (not self._pooled or 1 << len(turned) <= draws)
         rows = (1 << len(turned)) * math.ceil(max(draws, 1) / (1 << len(turned))) if all_ways else draws + 1
         generator = np.random.default_rng(seed)
         at_once = max(1, _CHUNK // max(1, self.clusters))
@@ -190,12 +200,22 @@ class _Exchangeable:
         """Every measure of both runs as they are, and with each cluster exchanged alone; nan where that takes long."""
         total = self._halves.sum(axis=0)
         a, b = self._of_sums(np.concatenate([total[None], total - 2 * self._halves]))
-        if self._pooled and self.clusters <= _FEW_POOLED:
-            ones = np.ones((1, self.clusters))
-            first, second = self.values(np.concatenate([ones, ones - 2 * np.eye(self.clusters)]))
-            return a | first, b | second
-        unknown = {measure.name: np.full(self.clusters + 1, np.nan) for measure, *_ in self._pooled}
-        return a | unknown, b | unknown
+        moving = np.flatnonzero(self._differing)
+        if not self._pooled or len(moving) > _FEW_POOLED:
+            unknown = {measure.name: np.full(self.clusters + 1, np.nan) for measure, *_ in self._pooled}
+            return a | unknown, b | unknown
+        signs = np.ones((1, self.clusters))
+        both = self.values(signs)
+        names = [measure.name for measure, *_ in self._pooled]
+        # To exchange a cluster on which the runs agree changes nothing.
+        pooled = [{name: np.repeat(values[name], 1 + self.clusters) for name in names} for values in both]
+        for cluster in moving:
+            signs[0, cluster] = -1.0
+            for found, values in zip(pooled, self.values(signs), strict=True):
+                for name in names:
+                    found[name][1 + cluster] = values[name][0]
+            signs[0, cluster] = 1.0
+        return a | pooled[0], b | pooled[1]
 
     def _of_sums(self, moved: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
         return (
@@ -218,11 +238,14 @@ def _placed(rows: MeasureRows, place: NDArray[np.intp]) -> MeasureRows:
     return MeasureRows(rows.counts, place[rows.cluster])
 
 
-def _order(apart: Floats) -> NDArray[np.intp]:
-    """Sort clusters by what sets the runs apart on them; the order is the same whichever run comes first."""
+def _order(apart: Floats, contents: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:
+    """Sort clusters by what sets the runs apart on them, then by what they contain in both runs.
+
+    The order is the same whichever run comes first.
+    """
     totals = np.round(apart.sum(axis=0), 9)
     turned = -1.0 if totals.any() and totals[np.flatnonzero(totals)[0]] < 0 else 1.0
-    return np.lexsort(apart.T * turned) if apart.shape[1] else np.arange(len(apart))
+    return np.lexsort((*contents, *(apart.T * turned))) if apart.shape[1] else np.arange(len(apart))
 
 
 def _exchanged(measure: Measure, mine: MeasureRows, others: MeasureRows, signs: Floats) -> float:

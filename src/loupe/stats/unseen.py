@@ -62,6 +62,11 @@ class Contributions:
         """The standard deviation of the difference under random exchanges, less its mean."""
         return float(np.linalg.norm(self.apart - float(self.apart.sum()) * self.weights))
 
+    @property
+    def effective(self) -> float:
+        """How many clusters of equal weight tell as much as these: 1 / Σ w²."""
+        return 1 / float((self.weights**2).sum())
+
     def ends(self, level: float) -> tuple[float, float]:
         """Between which the difference lies, whatever the clusters not seen are like; either end errs in level / 2."""
         return self._ends(level, self.possible)
@@ -74,7 +79,8 @@ class Contributions:
         return self._ends(level, 0.0)
 
     def _ends(self, level: float, possible: float) -> tuple[float, float]:
-        return -self._upper(-self.apart, level / 2, possible), self._upper(self.apart, level / 2, possible)
+        low, high = -self._upper(-self.apart, level / 2, possible), self._upper(self.apart, level / 2, possible)
+        return max(low, -self.possible), min(high, self.possible)
 
     def _upper(self, apart: Floats, tail: float, possible: float) -> float:
         """The end above, where one more cluster adds all that is possible, or as much as the one that adds most.

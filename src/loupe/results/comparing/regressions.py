@@ -79,8 +79,10 @@ def loss(compared: Compared, measure: str, found: Difference, margin: float | No
     worst = _worst(found, higher_is_better=better)
     if worst is not None and worst < margin:
         return ""
-    if worst is None or (least := _fewest(margin, unit, found)) > found.shared:
-        least = FEWEST if worst is None else least
+    least = max(FEWEST, _fewest(margin, unit, found))
+    if found.shared >= least and worst is None:
+        return "no bound of a loss is known for this measure; to ask only if it got worse: leave out --margin"
+    if found.shared < least:
         return (
             f"{found.shared:,} samples or groups of them are too few to exclude a loss of {size(margin, unit)}, even if"
             f" none gets worse (at least {least:,} are needed)"
