@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import loupe
 from loupe.cli.runs import describe
 from loupe.data import seals
+from loupe.files.folder import Folder
 from loupe.pipeline import score_run
 from loupe.pipeline.packs import unpack, write_pack
 from loupe.results import scored_here
@@ -133,6 +135,57 @@ def test_what_was_changed_is_marked_and_scored_to_the_honest_number(run: Path, f
     assert shown(run).scored_here and shown(run).measures == again.measures
 
 
+def change_answer(run: Path) -> None:
+    text = (run / "predictions.jsonl").read_text()
+    (run / "predictions.jsonl").write_text(text.replace("QQQQ", "gamma", 1))
+
+
+def change_fact(run: Path, **changed: Any) -> None:
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(info | (changed or {"facts": {"model": "a better one"}})))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        change_answer,
+        change_fact,
+        lambda run: change_fact(run, notes=["verified by all"]),
+        lambda run: change_fact(run, stopped="by others"),
+    ],
+)
+def test_answers_and_facts_that_were_changed_since_are_marked(run: Path, change: Callable[[Path], None]) -> None:
+    assert shown(run).scored_here
+    change(run)
+    assert not shown(run).scored_here and shown(run).measures["text_similarity"].value == HONEST
+    score_run(run)
+    assert shown(run).scored_here
+
+
+def test_what_loupe_notes_in_a_finished_run_leaves_it_sealed(run: Path) -> None:
+    folder = RunFolder.open(run)
+    folder.write_info(msgspec.structs.replace(folder.info, stopped="interrupted", facts={"base_url": "http://x"}))
+    assert shown(run).scored_here
+    change_answer(run)
+    folder.write_info(msgspec.structs.replace(folder.info, stopped="", notes=["more"]))
+    assert not shown(run).scored_here
+
+
+def test_the_result_that_is_shown_is_the_one_that_was_verified(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = (run / "result.json").read_bytes()
+    forge_result(run)
+    read = Folder.read
+
+    def read_and_swap(folder: Folder, name: str, **options: Any) -> bytes:
+        data = read(folder, name, **options)
+        if name == "result.json":
+            (run / name).write_bytes(honest)
+        return data
+
+    monkeypatch.setattr(Folder, "read", read_and_swap)
+    assert shown(run).measures["text_similarity"].value == HONEST
+
+
 @pytest.mark.parametrize(
     "stated",
     [
@@ -215,12 +268,11 @@ def test_a_copy_on_another_machine_is_shown_with_the_mark_and_scored_anew_with_o
     assert score_run(run, say=said.append).measures == before and len(said) == 1
 
 
-def test_a_run_of_an_earlier_version_is_scored_once_and_in_silence(run: Path) -> None:
+def test_a_run_without_a_seal_is_scored_once_and_in_silence(run: Path) -> None:
     unseal(run)
-    (run / "scored.sha256").write_text("0" * 64)
     said: list[str] = []
     assert score_run(run, say=said.append).measures["text_similarity"].value == HONEST
-    assert not said and shown(run).scored_here and not (run / "scored.sha256").exists()
+    assert not said and shown(run).scored_here
     inode = (run / "scores.jsonl").stat().st_ino
     score_run(run)
     assert (run / "scores.jsonl").stat().st_ino == inode  # it was only read
@@ -277,6 +329,7 @@ def test_a_benchmark_that_is_not_here_leaves_marked_values_that_its_scores_give(
     assert shown(run).measures["text_similarity"].value == HONEST and not shown(run).scored_here
     forge_result(run)
     assert shown(run).measures["text_similarity"] == Estimate(value=None, n=6)
+    assert "cannot be checked" in shown(run).not_computed["text_similarity"]
     with pytest.raises(loupe.LoupeError):
         score_run(run)
     assert not shown(run).scored_here
@@ -297,5 +350,5 @@ def test_results_are_read_past_the_mark_by_those_alone_that_make_them() -> None:
     found = {
         file.relative_to(source).as_posix() for file in source.rglob("*.py") if "stored_result" in file.read_text()
     }
-    makers = {"runs/folder.py", "results/scored_here.py", "cli/shared/until.py", "cli/shared/overview.py"}
+    makers = {"runs/folder.py", "results/scored_here.py", "cli/shared/overview.py"}
     assert {name for name in found if not name.startswith("pipeline/")} == makers

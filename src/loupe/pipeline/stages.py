@@ -471,7 +471,7 @@ async def _score(
         result = msgspec.structs.replace(result, warnings=[*result.warnings, warning])
     result = msgspec.structs.replace(result, warnings=[*result.warnings, *info.notes])
     made = made_from(folder, benchmark, found, answers.hexdigest())
-    folder.write_result(result, made_from=made, scores=scores)
+    folder.write_result(result, made_from=made, scores=scores, answers=answers.hexdigest())
     return result
 
 

@@ -19,10 +19,10 @@ def standing_result(folder: RunFolder, benchmark: Benchmark, found: Survey) -> R
 
     None where a scorer failed, for scoring again tries that again.
     """
-    if folder.made_from() != made_from(folder, benchmark, found, folder.digest_of(PREDICTIONS)):
+    own = folder.sealed_result()
+    if own is None or own[0] != made_from(folder, benchmark, found, folder.digest_of(PREDICTIONS)):
         return None
-    result = folder.stored_result()
-    return None if result and any(failure.outcome == "scorer" for failure in result.failures) else result
+    return None if any(failure.outcome == "scorer" for failure in own[1].failures) else own[1]
 
 
 def made_from(folder: RunFolder, benchmark: Benchmark, found: Survey, answers: str) -> str:

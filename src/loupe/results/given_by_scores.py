@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
-from loupe.errors import LoupeError, RunError, word
-from loupe.results.scored_here import NOT_HERE
+from loupe.errors import LoupeError
 from loupe.runs.folder import RunFolder
 from loupe.scoring.summary import Origin, summarise
 from loupe.stats.estimates import is_share
-from loupe.types import UNDECODABLE, Benchmark, Estimate, Measure, Result, Unit
+from loupe.types import Benchmark, Estimate, Measure, Result, Unit
 
+_UNKNOWN = "its benchmark is not here in the version of this run, so this value cannot be checked"
 _UNFOUNDED = "the scores of this run do not give the stated value"
 _OUTSIDE = "the stated value is outside its own interval"
 _IMPOSSIBLE = "the stated share is below 0 or above 1"
@@ -27,30 +27,33 @@ _UNITS: Mapping[str, Unit] = {"fraction": "fraction", "count": "count"}
 
 
 def given_by_scores(folder: RunFolder, stored: Result) -> Result:
-    """Return what the stored scores say, with the stated values and intervals that agree with them, and the mark."""
-    benchmark = _benchmark(folder, stored)
+    """Return what the stored scores say, with the stated values and intervals that agree with them."""
+    known = _known_benchmark(folder)
+    benchmark = known or _stand_in(stored)
+    unfounded = _UNFOUNDED if known else _UNKNOWN
     try:
         found = _summary(folder, benchmark, stored)
-    except (*UNDECODABLE, LoupeError, ValueError, OSError):
+    except Exception:  # noqa: BLE001  a stranger's files, and what a benchmark's own rules make of their details
         found = msgspec.structs.replace(stored, measures={}, slices={}, outcomes={}, figures={}, official="")
     shares = {one.name for one in benchmark.measures_of(stored.measures) if is_share(one)}
     wrong = {
         name: why
         for name, given in stored.measures.items()
-        if (why := _why_not(given, found.measures.get(name), share=name in shares))
+        if (why := _why_not(given, found.measures.get(name), unfounded, share=name in shares))
     }
     slices = {
         tag: {
             value: {
                 name: given
                 for name, given in stated.items()
-                if not _why_not(given, found.slices.get(tag, {}).get(value, {}).get(name), share=name in shares)
+                if not _why_not(
+                    given, found.slices.get(tag, {}).get(value, {}).get(name), unfounded, share=name in shares
+                )
             }
             for value, stated in values.items()
         }
         for tag, values in stored.slices.items()
     }
-    said = f"{NOT_HERE}: the scores came from elsewhere; score the answers here: loupe score {word(folder.path)}"
     return msgspec.structs.replace(
         found,
         measures={**stored.measures, **{name: Estimate(value=None, n=stored.measures[name].n) for name in wrong}},
@@ -59,19 +62,18 @@ def given_by_scores(folder: RunFolder, stored: Result) -> Result:
         currency=stored.currency,
         not_computed=stored.not_computed | found.not_computed | wrong,
         published_total=found.published_total or stored.published_total,
-        warnings=list(dict.fromkeys([said, *found.warnings, *stored.warnings])),
-        scored_here=False,
+        warnings=list(dict.fromkeys([*found.warnings, *stored.warnings])),
     )
 
 
-def _why_not(given: Estimate, found: Estimate | None, *, share: bool) -> str:
-    """Why a stated value is not shown; "" if it is what the scores give, in an interval that is possible."""
+def _why_not(given: Estimate, found: Estimate | None, unfounded: str, *, share: bool) -> str:
+    """Return why a stated value is not shown: `unfounded` if the scores do not give it; "" if it is right."""
     if given.value is None:
         return ""
     if found is None or found.value is None or given.n != found.n:
-        return _UNFOUNDED
+        return unfounded
     if not math.isclose(given.value, found.value, rel_tol=1e-9, abs_tol=1e-12):
-        return _UNFOUNDED
+        return unfounded
     ends = [end for end in (given.low, given.high) if end is not None]
     low, high = given.low, given.high
     if len(ends) == 1 or (low is not None and high is not None and not _near(low, given.value, high)):
@@ -86,28 +88,28 @@ def _near(low: float, value: float, high: float) -> bool:
 
 
 def _summary(folder: RunFolder, benchmark: Benchmark, stored: Result) -> Result:
-    """The result that the stored scores give, without intervals. Raises LoupeError or ValueError if they give none."""
+    """Return the result that the stored scores give, without intervals. Raises whatever is wrong with them."""
     rows = list(folder.scores())
     total = max(stored.total, len(rows))
     origin = Origin(
         benchmark=stored.benchmark, engine=stored.engine, signature=stored.signature, total=total, part=stored.part
     )
-    try:
-        found = summarise(benchmark, rows, origin, draws=0)
-    except Exception as error:  # noqa: BLE001  what a benchmark's own rules make of a stranger's details
-        raise RunError(f"{folder.path}: {error}") from None
+    found = summarise(benchmark, rows, origin, draws=0)
     unread = {"missing": total - len(rows)} if total > len(rows) else {}
     return msgspec.structs.replace(found, version=stored.version, outcomes=found.outcomes | unread)
 
 
-def _benchmark(folder: RunFolder, stored: Result) -> Benchmark:
-    """The benchmark of a run; if it is not here, one of the same measures, each the mean that its scores give."""
+def _known_benchmark(folder: RunFolder) -> Benchmark | None:
+    """Return the benchmark of a run, or None if it is not here in the version of the run."""
     try:
         found = benchmark_of_run(folder.info.benchmark)
-        if found.version == folder.info.version:
-            return found
     except (LoupeError, OSError):
-        pass
+        return None
+    return found if found.version == folder.info.version else None
+
+
+def _stand_in(stored: Result) -> Benchmark:
+    """Return a benchmark with the measures of a result, each the mean that its scores give."""
     measures = tuple(
         Measure(
             name=name,

@@ -25,7 +25,7 @@ from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.sections import ALARMING, FEW, Section, failed_count, format_estimate, format_margin
 from loupe.results.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
-from loupe.types import Composite, Estimate
+from loupe.types import Composite, Estimate, Result
 
 #: Between two columns of a table in the terminal.
 _GAP = 3
@@ -91,16 +91,16 @@ def make_matrix(folders: Iterable[RunFolder], measure: str = "") -> Matrix:
     Two runs of one engine in one column get rows of their own, named by their folders. Raises UsageError for a measure
     that no run has.
     """
-    listed = list(folders)
-    check_measure(measure, [result for folder in listed if (result := result_of(folder))])
+    listed = [(folder, result_of(folder)) for folder in folders]
+    check_measure(measure, [result for _, result in listed if result])
     columns = _columns(listed, measure)
     rows: dict[str, dict[str, Cell]] = {}
-    for folder in listed:
+    for folder, result in listed:
         name = columns[_key(folder)].name
         row = rows.setdefault(folder.info.engine, {})
         if name in row:
             row = rows.setdefault(f"{folder.info.engine} ({folder.path})", {})
-        row[name] = _cell(folder, columns[_key(folder)].measure)
+        row[name] = _cell(folder, result, columns[_key(folder)].measure)
     single = {column.name: column for column in columns.values()}
     made = _composites(single.values(), rows)
     order = beside(single, {name: column.of for name, column in made.items()})
@@ -163,6 +163,7 @@ def _mean_cell(parts: Sequence[Cell | None]) -> Cell | None:
     )
 
 
+Read = tuple[RunFolder, Result | None]
 Key = tuple[str, str, str, tuple[tuple[str, str], ...], int, str]
 
 
@@ -176,21 +177,21 @@ def _key(folder: RunFolder) -> Key:
     return info.benchmark_id, info.version, info.reference_digest, options, info.total, drawn
 
 
-def _columns(folders: Sequence[RunFolder], measure: str) -> dict[Key, Column]:
+def _columns(listed: Iterable[Read], measure: str) -> dict[Key, Column]:
     """Make a column for each group of comparable runs."""
-    groups: dict[Key, list[RunFolder]] = {}
-    for folder in folders:
-        groups.setdefault(_key(folder), []).append(folder)
+    groups: dict[Key, list[Read]] = {}
+    for folder, result in listed:
+        groups.setdefault(_key(folder), []).append((folder, result))
     alike: dict[tuple[str, str], list[Key]] = {}
     for key in groups:
         alike.setdefault((key[0], shown_version(key[1])), []).append(key)
     return {key: _column(key, group, alike[key[0], shown_version(key[1])], measure) for key, group in groups.items()}
 
 
-def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key], wanted: str) -> Column:
+def _column(key: Key, group: Sequence[Read], others: Sequence[Key], wanted: str) -> Column:
     """One column; its name says what differs from the `others` of its benchmark, and always which part was read."""
     ident, version, data, options, samples, drawn = key
-    part = max((folder.info.part for folder in group), key=len)
+    part = max((folder.info.part for folder, _ in group), key=len)
 
     def differs(place: int) -> bool:
         return len({each[place] for each in others}) > 1
@@ -201,7 +202,7 @@ def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key], wanted:
     said += [drawn] if drawn and not part else []
     said += [f"data:{data[:8]}"] if differs(2) else []
     name = ", ".join(filter(None, [" ".join(said), part]))
-    results = [result for folder in group if (result := result_of(folder))]
+    results = [result for _, result in group if result]
     result = next(iter(results), None)
     measure, note = headline_of(results, wanted)
     return Column(
@@ -219,8 +220,7 @@ def _column(key: Key, group: Sequence[RunFolder], others: Sequence[Key], wanted:
     )
 
 
-def _cell(folder: RunFolder, measure: str) -> Cell:
-    result = result_of(folder)
+def _cell(folder: RunFolder, result: Result | None, measure: str) -> Cell:
     run, signature = str(folder.path), folder.info.signature
     if result is None:
         return Cell(run=run, signature=signature, headline=None, total=folder.info.total)

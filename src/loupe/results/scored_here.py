@@ -1,4 +1,4 @@
-"""The result of a run as people may see it: marked, and of scores from elsewhere only what these scores give.
+"""Read the result of a run as people may see it: marked if its scores came from elsewhere, and checked against them.
 
 Whoever shows, compares or exports a result reads it here, so nothing that came with a pack or a copied folder passes
 for a number of this machine. A seal proves which results are our own (loupe.data.seals).
@@ -12,12 +12,15 @@ from typing import TypeAlias
 
 import msgspec
 
+from loupe.errors import word
 from loupe.files.folder import Folder
-from loupe.runs.folder import RESULT, RUN, SCORES, SEAL, RunFolder
+from loupe.runs.folder import PREDICTIONS, RESULT, RUN, SCORES, SEAL, RunFolder
 from loupe.types import Result
 
-#: What stands beside every number of scores that came from elsewhere.
+#: The mark beside every number whose scores came from elsewhere.
 NOT_HERE = "not scored here"
+#: More runs than people list at once: a result is proven by hashing the answers and scores of its run.
+_MOST = 1024
 Stamp: TypeAlias = tuple[int, int, int] | None
 
 
@@ -26,7 +29,7 @@ def result_of(folder: RunFolder) -> Result | None:
 
     Raises RunError for a damaged file.
     """
-    return _result_of(folder.files, tuple(_stamp(folder, name) for name in (RUN, RESULT, SCORES, SEAL)))
+    return _result_of(folder.files, tuple(_stamp(folder, name) for name in (RUN, PREDICTIONS, RESULT, SCORES, SEAL)))
 
 
 def marked(text: str, *results: Result | None) -> str:
@@ -39,7 +42,10 @@ def marked(text: str, *results: Result | None) -> str:
 
 
 def _stamp(folder: RunFolder, name: str) -> Stamp:
-    """What another file of this name, or another content, does not have: nobody can set the time of a change."""
+    """Return what differs as soon as a file is replaced or changed, or None if there is no file.
+
+    No program can set the time of a change (ctime).
+    """
     try:
         facts = os.lstat(folder.path / name)
     except OSError:
@@ -47,14 +53,16 @@ def _stamp(folder: RunFolder, name: str) -> Stamp:
     return facts.st_ino, facts.st_ctime_ns, facts.st_size
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=_MOST)
 def _result_of(files: Folder, stamps: tuple[Stamp, ...]) -> Result | None:
     folder = RunFolder.open(files)
+    if (own := folder.sealed_result()) is not None:
+        return msgspec.structs.replace(own[1], scored_here=True)
     stored = folder.stored_result()
     if stored is None:
         return None
-    if folder.made_from() is not None:
-        return msgspec.structs.replace(stored, scored_here=True)
-    from loupe.results.given_by_scores import given_by_scores  # brings in the statistics, which our own need not
+    from loupe.results.given_by_scores import given_by_scores  # imports the statistics, which our own results need not
 
-    return given_by_scores(folder, stored)
+    given = given_by_scores(folder, stored)
+    said = f"{NOT_HERE}: the scores came from elsewhere; score the answers here: loupe score {word(folder.path)}"
+    return msgspec.structs.replace(given, warnings=[said, *given.warnings], scored_here=False)

@@ -25,14 +25,14 @@ from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.lock import LOCK, locked
 from loupe.runs.places import Place, Places
 from loupe.runs.stored_records import StoredRecords
-from loupe.typed import json_decoder
+from loupe.typed import encode_json, json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 
 KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
 
 RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.jsonl", "result.json"
-#: What the result was made from, and the proof that this user's Loupe made it; earlier versions noted only the first.
-SEAL, _BEFORE_SEALS = "scored.seal", "scored.sha256"
+#: What the result was made from, and the proof that this user's Loupe made it.
+SEAL = "scored.seal"
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -165,16 +165,17 @@ class RunFolder:
         What is shown to people comes from `loupe.results.scored_here.result_of`.
         """
         try:
-            return json_decoder(Result).decode(record_of_now(self.info.benchmark_id, self.files.read(RESULT)))
+            return self._decoded_result(self.files.read(RESULT))
         except FileNotFoundError:
             return None
-        except UNDECODABLE as error:
-            raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {word(self.path)}") from None
 
     def write_info(self, info: RunInfo) -> None:
-        """Store `run.json`, whole or not at all."""
+        """Store `run.json`, whole or not at all. A result that was made here stays sealed."""
+        own = self.sealed_result() if _told(info) != _told(self.info) else None
         self.info = info
         self.files.write(RUN, _pretty(info))
+        if own is not None:
+            self._write_seal(own[0], self.files.read(RESULT), self.digest_of(SCORES), self.digest_of(PREDICTIONS))
 
     def record_facts(self, facts: Mapping[str, str]) -> None:
         """Store what the opened engine says of itself. Raises RunError if it said otherwise before."""
@@ -182,24 +183,23 @@ class RunFolder:
         check_same(self.path, self.info, info)
         self.write_info(msgspec.structs.replace(info, signature=signature(info)))
 
-    def made_from(self) -> str | None:
-        """Return what the result was made from, or None unless this user's Loupe made it, and the scores as they are.
+    def sealed_result(self) -> tuple[str, Result] | None:
+        """Return what the result was made from and the result, or None unless this user's Loupe sealed them.
 
-        What the run is called, and what it was made on, must be what the result says.
+        The seal covers the result, the scores, the answers, and what `run.json` tells of how they were made.
         """
         try:
             noted, mac = self.files.read(SEAL, limit=1000).decode("ascii").split(" ")
-            data, scores = self.files.read(RESULT), self.digest_of(SCORES)
-            result = self.stored_result()
+            data = self.files.read(RESULT)
+            parts = self._sealed_parts(noted, data, self.digest_of(SCORES), self.digest_of(PREDICTIONS))
+            result = self._decoded_result(data)
         except (OSError, ValueError, LoupeError):
             return None
-        if result is None or not is_seal(mac, "result", noted.encode(), hashlib.sha256(data).digest(), scores.encode()):
-            return None
-        return noted if _identity(self.info) == _identity(result) else None
+        return (noted, result) if is_seal(mac, "result", *parts) and _identity(self.info) == _identity(result) else None
 
     def is_of_others(self) -> bool:
         """Return whether the Loupe of another user or machine has sealed the result, or it was changed since."""
-        return {SEAL, RESULT} <= {*self.files.names()} and self.made_from() is None
+        return {SEAL, RESULT} <= {*self.files.names()} and self.sealed_result() is None
 
     def digest_of(self, name: str) -> str:
         """Return the sha256 of a file, "" where there is none."""
@@ -214,18 +214,18 @@ class RunFolder:
         self.files.remove(RESULT)
         self.files.remove(SEAL)
 
-    def write_result(self, result: Result, *, made_from: str = "", scores: str | None = None) -> None:
-        """Store `result.json`, whole or not at all, as made here; `scores` is the sha256 of `scores.jsonl`.
+    def write_result(
+        self, result: Result, *, made_from: str = "", scores: str | None = None, answers: str | None = None
+    ) -> None:
+        """Store `result.json`, whole or not at all, as made here, from files with these sha256 (default: as they are).
 
         The seal comes first, so no crash leaves a result of ours without one.
         """
         document = msgspec.to_builtins(result)
         del document["scored_here"]
         data = _pretty(document)
-        parts = made_from.encode(), hashlib.sha256(data).digest(), (scores or self.digest_of(SCORES)).encode()
-        self.files.write(SEAL, f"{made_from} {seal('result', *parts)}".encode())
+        self._write_seal(made_from, data, scores or self.digest_of(SCORES), answers or self.digest_of(PREDICTIONS))
         self.files.write(RESULT, data)
-        self.files.remove(_BEFORE_SEALS)
 
     def stored_scores(self) -> Sequence[SampleScores]:
         """What `write_scores` and `new_scores` have stored, read when it is looked at; few of them are held."""
@@ -270,6 +270,20 @@ class RunFolder:
                     write(safe_name(sample.replace("/", "%2F")) + "%" + suffix, data)
                 count += 1
         return count
+
+    def _decoded_result(self, data: bytes) -> Result:
+        try:
+            return json_decoder(Result).decode(record_of_now(self.info.benchmark_id, data))
+        except UNDECODABLE as error:
+            raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {word(self.path)}") from None
+
+    def _write_seal(self, made_from: str, result: bytes, scores: str, answers: str) -> None:
+        mac = seal("result", *self._sealed_parts(made_from, result, scores, answers))
+        self.files.write(SEAL, f"{made_from} {mac}".encode())
+
+    def _sealed_parts(self, made_from: str, result: bytes, scores: str, answers: str) -> tuple[bytes, ...]:
+        told = hashlib.sha256(_told(self.info)).digest()
+        return made_from.encode(), hashlib.sha256(result).digest(), scores.encode(), answers.encode(), told
 
     @contextmanager
     def _reader(self, name: str, kind: type[Record]) -> Iterator[Callable[[Place], Record]]:
@@ -414,6 +428,11 @@ def _identity(record: RunInfo | Result) -> tuple[str, str, str, str]:
     """What a result must agree in with its run: names, and how it was made; a later version only writes another one."""
     ident = record.benchmark_id if isinstance(record, RunInfo) else record.benchmark
     return ident, record.version, record.engine, record.signature.partition("|loupe:")[0]
+
+
+def _told(info: RunInfo) -> bytes:
+    """Return what `run.json` tells of a run and no signature holds."""
+    return encode_json([info.stopped, info.notes, info.facts])
 
 
 def _pretty(record: msgspec.Struct | dict[str, Any]) -> bytes:

@@ -196,7 +196,7 @@ def _store(folder: RunFolder, note: str) -> None:
     """Beside the numbers of the run, in run.json and in its result."""
     if note not in folder.info.notes:
         folder.write_info(msgspec.structs.replace(folder.info, notes=[*folder.info.notes, note]))
-    made_from, result = folder.made_from(), folder.stored_result()
-    if made_from is not None and result is not None and note not in result.warnings:
-        noted = msgspec.structs.replace(result, warnings=[*result.warnings, note])
-        folder.write_result(noted, made_from=made_from)
+    own = folder.sealed_result()
+    if own is not None and note not in own[1].warnings:
+        noted = msgspec.structs.replace(own[1], warnings=[*own[1].warnings, note])
+        folder.write_result(noted, made_from=own[0])
