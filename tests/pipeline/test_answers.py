@@ -427,7 +427,16 @@ def test_a_byte_order_mark_is_no_character_of_an_answer(tmp_path: Path, encoding
 
 
 def test_stray_nuls_make_no_utf_16_of_an_answer() -> None:
-    for data in (b"Total\0", b"Total\0\0", b"ab\0", b"one \0 in a text", b"\0a \0b \0 c\0"):
+    for data in (
+        b"Total\0",
+        b"Total\0\0",
+        b"ab\0",
+        b"one \0 in a text",
+        b"\0a \0b \0 c\0",
+        b"a\0b c\0def",
+        b"a\0b c\0defg",
+        b"a\0b c\0de\n",
+    ):
         assert decode_text(data) == data.decode()
 
 

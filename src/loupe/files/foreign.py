@@ -111,16 +111,16 @@ def decode_text(data: bytes) -> str:
 def encoding_of(data: bytes) -> tuple[bytes, str]:
     """Return the byte order mark of a text and its encoding. Without a mark, NULs at every other place mean UTF-16.
 
-    They are the upper halves of Latin letters, digits and spaces, which other scripts have, too. UTF-8 has a stray one
-    at most.
+    They are the upper halves of Latin letters, digits and spaces, which other scripts have, too. UTF-8 may have some
+    strays, but hardly eight that are all at such places.
     """
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-    if mark or b"\0" not in data:
+    if mark or b"\0" not in data or len(data) % 2:
         return mark, _MARKS.get(mark, "utf-8")
     first, second = data[::2].count(0), data[1::2].count(0)
     few, many = sorted((first, second))
-    letters = (len(data) + 1) // 2
-    if few <= many // 10 and (many > letters // 2 or many > max(1, letters // 20)):
+    letters = len(data) // 2
+    if few <= many // 10 and many > letters // (2 if many < 4 else 4 if many < 8 else 20):
         return b"", "utf-16-be" if first > second else "utf-16-le"
     return b"", "utf-8"
 
@@ -139,7 +139,8 @@ def data_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _without_mark(line: bytes, path: Path) -> bytes:
-    mark, encoding = encoding_of(line)
+    # The line of a little-endian text lacks the upper half of its end.
+    mark, encoding = encoding_of(line if len(line) % 2 == 0 else line.removesuffix(b"\n"))
     if encoding != "utf-8":
         encoding = encoding.upper()
         name = encoding[:6] if mark else encoding.replace("-", "").replace("UTF", "UTF-")
