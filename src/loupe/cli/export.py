@@ -30,7 +30,8 @@ LAYOUTS = (CSV, PARQUET, HUB, INSPECT, EVALUATION, OMNIDOCBENCH, MDPBENCH, FAILE
     "--to",
     metavar="DIR|LAYOUT",
     help=(
-        "A folder for the answers (a new one as `./DIR`); or a layout: `csv` and `parquet` (a row for each sample), "
+        "A folder for the answers (a new one as `./DIR`); or a layout: `csv` (a row for each sample; a text that a "
+        "spreadsheet may run, such as `- one`, gets an apostrophe), `parquet` (the same, with texts unchanged), "
         "`hf-eval-results` (for the model hub), `inspect` (a log for `inspect view`), `evaluation` (answers, results "
         "and a comparison as in docs/suites.md), `omnidocbench` and `mdpbench` (answers and results as their official "
         "evaluators file them), `failed-tests` (tests of olmOCR-Bench that no RUN passed, as JSON lines that can be "
