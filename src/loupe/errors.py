@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -95,7 +95,8 @@ def word(value: object) -> str:
 class LoupeError(Exception):
     """Root of the family. `message` says what is wrong and where, `hint` what to do about it.
 
-    `listed` are the single things that are wrong, if there are several: each is shown on a line of its own.
+    If there are several single things that are wrong, they are `listed`, and each is shown on a line of its own below
+    the `summary`.
     """
 
     exit_code = 2
@@ -104,8 +105,18 @@ class LoupeError(Exception):
         super().__init__("\n  ".join([message, *listed]))
         self.summary = message
         self.listed = tuple(listed)
-        self.message = f"{message} {'; '.join(listed)}" if listed else message
         self.hint = hint
+
+    @property
+    def message(self) -> str:
+        """What is wrong and where, with all that is listed, in one line."""
+        return f"{self.summary} {'; '.join(self.listed)}" if self.listed else self.summary
+
+    def rewrite(self, change: Callable[[str], str]) -> None:
+        """Change every text of the error, such as a path or a key in it."""
+        self.summary, self.hint = change(self.summary), change(self.hint)
+        self.listed = tuple(map(change, self.listed))
+        self.args = ("\n  ".join([self.summary, *self.listed]),)
 
     @property
     def hint(self) -> str:

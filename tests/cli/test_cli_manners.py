@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import re
 import resource
 import signal
@@ -18,8 +19,10 @@ import pytest
 from PIL import Image
 
 from loupe import __version__
-from loupe.cli.shared.errors import describe
+from loupe.cli.shared.errors import describe, report_error
 from loupe.cli.shared.top import SECTIONS, root
+from loupe.engines.shared.redaction import MARK, Redaction
+from loupe.errors import LoupeError
 from loupe.results.control_characters import printable
 from loupe.types import Outcome
 from tests.support.command_line import complaint, loupe
@@ -181,6 +184,17 @@ def test_an_error_of_the_file_system_names_the_file() -> None:
     found = describe(PermissionError(13, "Permission denied", "/some/where"))
     assert found is not None
     assert (found.message, found.exit_code) == ("/some/where: permission denied", 2)
+
+
+def test_what_is_listed_goes_into_json_and_loses_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = LoupeError("two are wrong:", hint="ask KEY-12345678", listed=["a: KEY-12345678", "b"])
+    with pytest.raises(LoupeError) as raised, Redaction(("KEY-12345678",)).errors():
+        raise wrong
+    message, code = report_error(raised.value, "run")
+    shown = capsys.readouterr().err
+    assert (message, code) == (f"two are wrong: a: {MARK}; b", 2) and f"\n  a: {MARK}\n  b\n" in shown
+    assert "KEY-" not in shown + str(wrong) + "".join(wrong.__notes__)
+    assert str(pickle.loads(pickle.dumps(wrong))) == str(wrong) == f"two are wrong:\n  a: {MARK}\n  b"
 
 
 def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:

@@ -127,8 +127,7 @@ class EngineHost:
                 return _of_the_node(error)
             if not isinstance(error, LoupeError):
                 return EngineError(named_again(f"{type(error).__name__}: {error}", names))
-            error.message = named_again(error.message, names)
-            error.args = (error.message,)
+            error.rewrite(lambda text: named_again(text, names))
             return error
         finally:
             self._spool.release(names)

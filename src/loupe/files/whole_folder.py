@@ -45,7 +45,7 @@ def whole_folder(target: Folder, *, private: bool = False) -> Iterator[Folder]:
         except BaseException as error:
             shutil.rmtree(own, ignore_errors=True, dir_fd=parent)
             if isinstance(error, LoupeError):  # The name that counts is the one that the user knows.
-                error.message = error.message.replace(str(aside.path), str(target.path))
+                error.rewrite(lambda text: text.replace(str(aside.path), str(target.path)))
             raise
         finally:
             os.close(descriptor)

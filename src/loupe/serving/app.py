@@ -184,7 +184,7 @@ class _Server:
                     outputs = await self._read(pages, asked.prompt, asked.max_tokens)
                 except LoupeError as error:
                     # Where the page lay for a moment is no business of the client's.
-                    error.message = error.message.replace(f"{folder}/", "")
+                    error.rewrite(lambda text: text.replace(f"{folder}/", ""))
                     raise
         answer = Answer(self.model, outputs)
         if not asked.stream:

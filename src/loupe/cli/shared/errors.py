@@ -52,8 +52,7 @@ class Described:
 def describe(error: Exception) -> Described | None:
     """The two lines and the exit code of an expected error; None for a bug."""
     if isinstance(error, LoupeError):
-        message = error.summary if error.listed else error.message
-        return Described(message, _possible(_with_command(error.hint)), error.exit_code, error.listed)
+        return Described(error.summary, _possible(_with_command(error.hint)), error.exit_code, error.listed)
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("loupe"):
         from loupe.data.extras import install_of
 
@@ -134,7 +133,7 @@ def show_error(message: str, hint: str = "", listed: Sequence[str] = ()) -> None
 
 
 def report_error(error: Exception, who: str = "") -> tuple[str, int]:
-    """Say what is wrong in two lines, with `who` it went wrong for; returns the message and the exit code.
+    """Say what is wrong in two lines, with `who` it went wrong for; return all of it in one line, and the exit code.
 
     A bug keeps its traceback, and LOUPE_DEBUG=1 shows every traceback.
     """
@@ -148,4 +147,4 @@ def report_error(error: Exception, who: str = "") -> tuple[str, int]:
             CRASHED,
         )
     show_error(f"{who}: {expected.message}" if who else expected.message, expected.hint, expected.listed)
-    return expected.message, expected.exit_code
+    return " ".join(filter(None, (expected.message, "; ".join(expected.listed)))), expected.exit_code

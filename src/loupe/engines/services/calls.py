@@ -208,7 +208,7 @@ class Caller:
         if found is not None:
             return found
         usual = failure(status, body, wait, key_hint=self.key_hint, location=headers.get("location", ""))
-        usual.message = usual.message.replace(f"HTTP {status}: {error_message(body)}", said)
+        usual.rewrite(lambda text: text.replace(f"HTTP {status}: {error_message(body)}", said))
         return usual
 
     def _told_by_code(self, status: int, said: str, wait: str | None, *, asks: bool) -> EngineError | None:

@@ -84,8 +84,7 @@ class Redaction:
         try:
             yield
         except LoupeError as error:
-            error.message, error.hint = self.text(error.message), self.text(error.hint)
-            error.args = (error.message,)
+            error.rewrite(self.text)
             raise
 
 
