@@ -47,17 +47,22 @@ class Contrast:
         """Return the differences whose p-value is `level` or more.
 
         If few documents carry the difference, or the test is too weak for this level, return those that documents not
-        drawn may still bring about. 0 lies outside exactly if the difference is `clear` (default: p is below `level`).
+        drawn may still bring about. 0 lies outside exactly if the difference is `clear` (default: p is below `level`);
+        an end that says otherwise is replaced by that of the test.
         """
-        ends = None if self.unseen is not None and self.unseen.sparse else self._not_rejected(level)
-        if ends is None and self.unseen is not None:
+        tested = self._not_rejected(level)
+        ends = tested
+        if self.unseen is not None and (tested is None or self.unseen.sparse):
             ends = self.unseen.likely_ends(level)
         if ends is None:
             return None
         low, high = min(ends[0], self.difference), max(ends[1], self.difference)
         if not (self.p_value() < level if clear is None else clear):
             return min(low, 0.0), max(high, 0.0)
-        return (max(low, _ROUNDED), high) if self.difference > 0 else (low, min(high, -_ROUNDED))
+        least, most = tested or (0.0, 0.0)
+        if self.difference > 0:
+            return low if low > 0 else max(least, _ROUNDED), high
+        return low, high if high < 0 else min(most, -_ROUNDED)
 
     def bounds(self, level: float) -> tuple[float, float] | None:
         """Between which the difference lies whatever the documents are like that were not drawn."""
