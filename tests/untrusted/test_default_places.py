@@ -14,15 +14,18 @@ import click
 import pytest
 
 import loupe
+from loupe.benchmarks.published import published_rows
 from loupe.cli import main
 from loupe.cli.shared.top import root
 from loupe.errors import RunError
-from loupe.files.default_places import DefaultPlace
+from loupe.files.default_places import RUNS, DefaultPlace
 from loupe.pipeline.packs import unpack
+from loupe.results.reproduction import command_for
 from tests.support.command_line import every_command, make_folder
 from tests.support.pages import draw_page
 
-RUN = "runs/python-reader.py_right/mydocs"
+NAME = "python-reader.py_right"
+RUN = f"runs/{NAME}/mydocs"
 READ = ("mydocs", "-e", "python:reader.py:right", "-j", "1")
 #: Commands by the default place that they use, and the words that name the same place on purpose.
 AT_RUNS = {
@@ -33,11 +36,17 @@ AT_RUNS = {
     ("unpack", "pack.tar.gz"): ("runs",),
     ("runs",): ("--runs", "runs"),
     ("compare",): ("--runs", "runs"),
-    ("view",): (),
+    ("view",): (),  # "runs": it would serve until it is stopped
     ("serve", "stop"): (),
     ("demo", "--limit", "1"): (),
     ("reproduce", "rapidocr/omnidocbench"): (),
 }
+#: Commands that take a run by its name below ./runs.
+BY_NAME = [
+    *((word, f"{NAME}/mydocs") for word in ("score", "report", "view", "export", "pack", "compress", "lint", "embed")),
+    ("compare", f"{NAME}/mydocs", f"{NAME}/mydocs"),
+    ("reproduce", "--run", f"{NAME}/mydocs"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +90,35 @@ def test_a_link_in_place_of_the_runs_is_refused_unless_it_is_named(
     if named := AT_RUNS[words]:
         assert main([*words, *named]) == 0, capsys.readouterr().err
         assert list(victim.iterdir()) or words[0] in ("runs", "compare")
+
+
+@pytest.mark.parametrize("words", BY_NAME, ids=" ".join)
+def test_a_run_that_is_named_below_a_link_is_refused(
+    here: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "runs").symlink_to("kept")
+    assert main(list(words)) == 2
+    said = capsys.readouterr()
+    assert "error: runs: is a link to kept; " in said.err and not said.out
+    assert said.err.endswith(f"hint: remove the link, or name the whole path: {RUN}\n")
+
+
+def test_short_names_are_below_the_runs_that_are_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(here / f"kept/{NAME}", here / "kept/other")
+    for words in (
+        ("compare", f"{NAME}/mydocs", "other/mydocs", "--runs", "kept"),
+        ("compare", "--runs", "kept", f"{NAME}/mydocs", "--baseline", "other/mydocs"),
+        ("score", f"{NAME}/mydocs", "--runs", "kept"),
+    ):
+        assert main(list(words)) == 0, capsys.readouterr().err
+    (here / "runs").symlink_to("kept")
+    assert main(["score", f"{NAME}/mydocs", "--runs", "runs"]) == 0  # The link is named.
+    assert not (here.parent / "victim/other").exists()
+
+
+def test_the_command_that_reproduces_names_the_runs_as_they_were_named() -> None:
+    row = published_rows("omnidocbench", "1.5")[0]
+    assert "--runs" not in command_for(row, RUNS) and command_for(row, Path("runs")).endswith("--runs runs")
 
 
 @pytest.mark.parametrize(

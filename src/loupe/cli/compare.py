@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,10 @@ import msgspec
 
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.gate import Gate, gate_options
-from loupe.cli.shared.output import as_json, json_option, plain_option, say, tables
+from loupe.cli.shared.output import as_json, json_option, plain_option, runs_option, say, tables
 from loupe.cli.shared.run_paths import RunPath, exit_with, is_root, readable_runs
 from loupe.cli.shared.summaries import Summaries, summary_options
 from loupe.errors import UsageError, word
-from loupe.files.default_places import RUNS
 from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.group_titles import shown_version
@@ -36,12 +36,11 @@ from loupe.types import Estimate
 
 #: Of a headline that is none of a run's measures.
 _NO_VALUE = Estimate(value=None)
-_PATH: Any = click.Path(path_type=Path)
 
 
 @click.command("compare")
 @click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=RunPath())
-@click.option("--runs", "root", type=_PATH, default=RUNS, metavar="DIR", help="Root of the runs. Default: ./runs.")
+@partial(runs_option, name="root")
 @gate_options
 @by_measure_option
 @summary_options

@@ -63,7 +63,7 @@ def command(context: click.Context, /, runs: Path, output: Path, limit: int, jso
     from loupe.report.html import write_report
     from loupe.results.comparing.runs import compare_runs
 
-    Folder(runs).exists()  # A link in the default place is refused once, not for each engine.
+    Folder(runs).refuse_if_linked()  # Once, not for each engine.
     folders, interrupted = read_pages(runs, limit, plain=plain)
     if interrupted:
         context.exit(INTERRUPTED)

@@ -284,7 +284,7 @@ def _folders(runs: Path) -> Iterator[Check]:
 
     try:
         with contextlib.suppress(NotADirectoryError):  # told below: not writable
-            Folder(runs).exists()
+            Folder(runs).refuse_if_linked()
     except UnsafeFileError as error:
         fix = f"remove the link, or name it in each command: {RUNS.option}"
         yield Check(part="folder", name="runs", here=False, detail=error.message, fix=fix, required=True)

@@ -13,7 +13,7 @@ from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.local_page import port_option, quiet_option, serve_locally
 from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import RunError
-from loupe.files.default_places import RUNS
+from loupe.files.default_places import RUNS, default_place
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 
@@ -36,7 +36,7 @@ def command(runs: tuple[Path, ...], by_measure: str, port: int, no_browser: bool
     from loupe.web.view.server import serve
 
     if not runs:
-        Folder(RUNS).exists()  # A link in its place is refused.
+        Folder(default_place(str(RUNS), str(RUNS))).refuse_if_linked()
     roots = [real_path(path) for path in runs or (RUNS,)]
     names = ", ".join(map(str, runs)) or str(RUNS)
     _check_measure(roots, by_measure)

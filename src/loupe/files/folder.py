@@ -90,6 +90,10 @@ class Folder:
         except FileNotFoundError:
             return False
 
+    def refuse_if_linked(self) -> None:
+        """Raise UnsafeFileError if a link is in place of the folder, or of one above it that Loupe named."""
+        self.exists()
+
     def names(self) -> list[str]:
         """The names of all that lies in the folder, sorted; none where there is no folder."""
         try:

@@ -74,7 +74,7 @@ def score_anyway(path: Path, info: RunInfo) -> str:
     """The command that scores the answers of a run against the data as it is now, as a run of its own."""
     words = ["loupe", "score", info.benchmark, str(path / "predictions.jsonl"), "--name", "NAME"]
     root = path.parent.parent
-    words += ["--runs", str(root)] if len(path.parts) > 2 and root != RUNS else []
+    words += ["--runs", str(root)] if len(path.parts) > 2 and (root != RUNS or root.is_symlink()) else []
     words += ["--data", info.data] if info.data else []
     words += [word for name, value in info.options.items() for word in ("-o", f"{name}={value}")]
     words += ["--limit", str(info.limit)] if info.limit else []

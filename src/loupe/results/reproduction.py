@@ -17,7 +17,7 @@ from loupe import __version__
 from loupe.benchmarks.registry import filed_as
 from loupe.engines.registry import Profile, load_profile, slug
 from loupe.errors import LoupeError, RunError, UsageError, word
-from loupe.files.default_places import RUNS
+from loupe.files.default_places import DefaultPlace
 from loupe.inference.prompts import prompts_by_task
 from loupe.results.deciding import DECIDING, deciding, said_of
 from loupe.results.headline import why_nothing
@@ -287,7 +287,7 @@ def command_for(row: PublishedRow, root: Path) -> str:
         words += ["--name", slug("-".join([engine, *row.options.values()]))]
     words += ["--limit", str(row.limit)] if row.limit else []
     words += ["--download"] if profile is not None else []
-    words += ["--runs", str(root)] if root != RUNS else []
+    words += ["--runs", str(root)] if not isinstance(root, DefaultPlace) else []
     return shlex.join(words)
 
 

@@ -402,7 +402,7 @@ def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
     root is a default place and a link.
     """
     with contextlib.suppress(OSError):
-        Folder(root).exists()
+        Folder(root).refuse_if_linked()
     found: list[RunFolder] = []
     damaged: dict[Path, RunError] = {}
     for file in sorted([*root.glob("*/run.json"), *root.glob("*/*/run.json")]):

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loupe.errors import RunError, did_you_mean
-from loupe.files.default_places import RUNS
+from loupe.errors import RunError, UnsafeFileError, did_you_mean, word
+from loupe.files.default_places import RUNS, DefaultPlace
+from loupe.files.folder import Folder
 from loupe.runs.folder import RunFolder
 
 
 def place_of_run(path: Path, root: Path = RUNS) -> Path:
     """Return the place of a run or a folder of runs that is named without their root: `rapidocr/ocrbench`, `rapidocr`.
 
-    A path that exists is that place itself; so is one at which there is no run either way.
+    A path that exists is that place itself; so is one at which there is no run either way. Raises UnsafeFileError if a
+    run is reached only through a link below a default root.
     """
     there = root / path
     if ".." in path.parts or not path.parts or path.exists():
         return path
-    return there if (there / "run.json").exists() or any(there.glob("*/run.json")) else path
+    if not (there / "run.json").exists() and not any(there.glob("*/run.json")):
+        return path
+    if isinstance(root, DefaultPlace):
+        try:
+            Folder(there).refuse_if_linked()
+        except UnsafeFileError as error:
+            raise UnsafeFileError(
+                error.message, hint=f"remove the link, or name the whole path: {word(there)}"
+            ) from None
+    return there
 
 
 def open_run(path: Path) -> RunFolder:

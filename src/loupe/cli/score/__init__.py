@@ -236,22 +236,22 @@ def _unpacked(target: tuple[str, ...], runs: object) -> tuple[str, ...]:
     """The run of a pack, which is unpacked below the root of the runs; anything else stays as it is."""
     from loupe.pipeline.packs import is_pack, unpack
 
-    if len(target) != 1 or not is_pack(Path(target[0])):
-        return _placed(target)
     assert isinstance(runs, Path)
+    if len(target) != 1 or not is_pack(Path(target[0])):
+        return _placed(target, runs)
     folder = unpack(Path(target[0]), runs, again=True)  # A command that was stopped goes on.
     say(f"unpacked to {folder.path}")
     return (str(folder.path),)
 
 
-def _placed(target: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths of runs that are named below ./runs; a benchmark and its answers stay as they are."""
+def _placed(target: tuple[str, ...], runs: Path) -> tuple[str, ...]:
+    """Return the paths of runs that are named below their root; a benchmark and its answers stay as they are."""
     from loupe.benchmarks.registry import is_installed
     from loupe.runs.opening import place_of_run
 
-    first = place_of_run(Path(target[0]))
-    is_named = str(first) != target[0] and first.exists() and not is_installed(target[0])
-    return tuple(str(place_of_run(Path(each))) for each in target) if is_named else target
+    if is_installed(target[0]) or place_of_run(Path(target[0]), runs) == Path(target[0]):
+        return target
+    return tuple(str(place_of_run(Path(each), runs)) for each in target)
 
 
 def _options_of_run(run: str, pairs: object) -> dict[str, str]:

@@ -43,12 +43,11 @@ def json_file_option(function: F) -> F:
     return click.option("--json", type=kind, is_flag=False, flag_value="-", metavar="[FILE]", help=text)(function)
 
 
-def runs_option(function: F) -> F:
-    """`--runs`."""
+def runs_option(function: F, name: str = "runs") -> F:
+    """`--runs`, known before the runs that are named below it."""
     kind: Any = click.Path(path_type=Path)
-    return click.option("--runs", type=kind, default=RUNS, metavar="DIR", help="Root of the runs. Default: ./runs.")(
-        function
-    )
+    text = "Root of the runs. Default: ./runs."
+    return click.option("--runs", name, type=kind, default=RUNS, metavar="DIR", is_eager=True, help=text)(function)
 
 
 def shared_option(function: F) -> F:

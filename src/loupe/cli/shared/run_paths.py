@@ -11,6 +11,7 @@ import click
 from loupe.cli.shared.errors import USAGE
 from loupe.cli.shared.output import say
 from loupe.errors import RunError, UsageError, word
+from loupe.files.default_places import RUNS
 from loupe.results.scored_here import result_of
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.opening import open_run, place_of_run
@@ -18,14 +19,16 @@ from loupe.types import UNDECODABLE, Result
 
 
 class RunPath(click.Path):
-    """A run, or a folder of runs, by its path or by its name below ./runs."""
+    """A run, or a folder of runs, by its path or by its name below the root of runs (--runs, which is read first)."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(path_type=Path, **options)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
-        return super().convert(place_of_run(Path(value)), param, ctx)
+        options = ctx.command.params if ctx else []
+        roots = [ctx.params.get(each.name or "") for each in options if ctx and "--runs" in each.opts]
+        return super().convert(place_of_run(Path(value), next(filter(None, roots), RUNS)), param, ctx)
 
 
 def is_root(path: Path) -> bool:
