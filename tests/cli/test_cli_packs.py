@@ -18,7 +18,7 @@ from loupe.errors import RunError
 from loupe.files.folder import Folder
 from loupe.pipeline import packs
 from loupe.pipeline.packs import unpack
-from loupe.runs.folder import RunFolder
+from loupe.runs.folder import RunFolder, claim
 from tests.support.command_line import complaint, loupe, make_folder
 
 READER = """
@@ -156,6 +156,19 @@ def test_a_folder_called_documents_that_was_packed_without_truth_stays_that_fold
 def test_a_run_that_is_there_is_not_written_over(pack: Path, finished: Path) -> None:
     done = loupe("unpack", pack, cwd=finished)
     assert done.returncode == 2 and complaint(done)[0] == f"{RUN} is there already"
+
+
+def test_a_pack_of_another_version_of_loupe_is_known_again_once_its_run_has_a_new_signature(
+    pack: Path, tmp_path: Path
+) -> None:
+    run = unpack(pack, tmp_path)
+    with claim(run.files, run.info) as folder:
+        folder.write_info(msgspec.structs.replace(run.info, signature="that of this version"))
+    assert unpack(pack, tmp_path, again=True).info.signature == "that of this version"
+    with claim(run.files, run.info) as folder:
+        folder.write_info(msgspec.structs.replace(run.info, limit=1))
+    with pytest.raises(RunError, match="is there already"):
+        unpack(pack, tmp_path, again=True)
 
 
 def test_scores_of_a_pack_do_not_pass_for_scores_made_here(pack: Path, tmp_path: Path) -> None:

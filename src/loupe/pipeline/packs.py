@@ -269,7 +269,10 @@ def _at(place: Folder, info: RunInfo) -> RunInfo:
 
 
 def _is_unpacked(source: Path, info: RunInfo, place: Folder) -> bool:
-    """Return whether a pack was unpacked here before: the same answers, documents and settings, to the byte."""
+    """Return whether a pack was unpacked here before: the same answers, documents and settings, to the byte.
+
+    The signature may differ: scoring writes that of this version of Loupe.
+    """
     try:
         for name, stream in _members(source):
             if name == RUN or name in (SCORES, RESULT):
@@ -280,7 +283,8 @@ def _is_unpacked(source: Path, info: RunInfo, place: Folder) -> bool:
                         return False
                 if file.read(1):
                     return False
-        return RunFolder.open(place).info == (_at(place, info) if TRUTH in place.names() else info)
+        here = msgspec.structs.replace(RunFolder.open(place).info, signature=info.signature)
+        return here == (_at(place, info) if TRUTH in place.names() else info)
     except (OSError, UnsafeFileError):
         return False
 
