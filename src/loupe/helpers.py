@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from loupe.python_process import PATH_VARIABLE, python_path
@@ -19,7 +21,7 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "plain": (
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
         *("TERM", "COLUMNS", "LINES", "NO_COLOR", "TMPDIR", "TMP", "TEMP"),
-        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
+        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH"),
         *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
         *("XDG_CONFIG_DIRS", "XDG_DATA_DIRS"),
         *("FONTCONFIG_FILE", "FONTCONFIG_PATH", "TYPST_FONT_PATHS", "TESSDATA_PREFIX"),
@@ -29,27 +31,30 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE"),
         *("NODE_EXTRA_CA_CERTS", "NIX_SSL_CERT_FILE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"),
     ),
-    # Cores, GPUs and memory.
+    # Cores, GPUs and memory, and the compiler of kernels.
     "compute": (
         *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "BLIS_*", "NUMEXPR_*", "VECLIB_*", "RAYON_*", "ORT_*"),
         *("CUDA_*", "NVIDIA_*", "NCCL_*", "CUDNN_*", "CUBLAS_*", "HIP_*", "ROCR_*", "ROCM_*", "HSA_*", "MIOPEN_*"),
         *("ONEAPI_*", "ZE_*", "SYCL_*", "PYTORCH_*", "TORCH_*", "TORCHINDUCTOR_*", "TRITON_*", "FLAGS_*", "MALLOC_*"),
-        *("TOKENIZERS_PARALLELISM", "GPU_DEVICE_ORDINAL", "JAVA_HOME"),
+        *("TOKENIZERS_PARALLELISM", "GPU_DEVICE_ORDINAL", "JAVA_HOME", "LD_PRELOAD"),
+        *("CC", "CXX", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"),
     ),
     # Where models lie, and whether they may be fetched.
     "models": (
         *("HF_HOME", "HF_HUB_*", "HF_DATASETS_*", "HF_ASSETS_CACHE", "HF_XET_*", "HF_MODULES_CACHE", "HF_ENDPOINT"),
         *("HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_*", "SAFETENSORS_*", "MODELSCOPE_CACHE", "NLTK_DATA"),
-        *("DOCLING_ARTIFACTS_PATH", "DOCTR_CACHE_DIR", "ONNXTR_CACHE_DIR", "EASYOCR_MODULE_PATH"),
-        *("PADDLE_PDX_CACHE_HOME", "PADDLE_PDX_MODEL_SOURCE", "MINERU_MODEL_SOURCE", "MINERU_TOOLS_CONFIG_JSON"),
+        *("DOCTR_CACHE_DIR", "ONNXTR_CACHE_DIR", "EASYOCR_MODULE_PATH", "DOCLING_*", "PADDLE_PDX_*", "MINERU_*"),
     ),
     "loupe": ("LOUPE_DATA", "LOUPE_KATEX_DIR", "LOUPE_MAX_MEGAPIXELS", "LOUPE_DEBUG"),
     "python": (
         *(PATH_VARIABLE, "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUTF8"),
         *("PYTHONUNBUFFERED", "PYTHONNOUSERSITE", "PYTHONUSERBASE", "PYTHONFAULTHANDLER", "PYTHONWARNINGS"),
     ),
-    # What a program of the user's own may need to run as it does in his shell.
-    "own": ("PWD", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "NODE_PATH", "PERL5LIB", "GEM_*", "R_LIBS"),
+    # What a program of the user's own may need to run as in the shell.
+    "own": (
+        *("PWD", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "NODE_PATH", "PERL5LIB", "GEM_*", "R_LIBS"),
+        *("PYENV_ROOT", "PYENV_VERSION", "SSH_AUTH_SOCK"),
+    ),
     "desktop": (
         *("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "DESKTOP_SESSION"),
         *("XDG_CURRENT_DESKTOP", "XDG_SESSION_TYPE", "XDG_SESSION_ID", "XDG_SEAT", "XDG_VTNR", "KDE_FULL_SESSION"),
@@ -65,17 +70,25 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         *("UV_CACHE_DIR", "UV_NO_CACHE", "UV_LINK_MODE", "UV_PYTHON_INSTALL_DIR", "UV_PYTHON_PREFERENCE"),
         *("UV_INSECURE_HOST", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "UV_KEYRING_PROVIDER", "UV_HTTP_*"),
         *("UV_REQUEST_TIMEOUT", "UV_CONCURRENT_*", "UV_TORCH_BACKEND", "UV_EXCLUDE_NEWER", "UV_NO_BUILD*"),
-        *("UV_NO_BINARY*", "NETRC"),
+        # The desktop's bus leads to the keyring that holds the password of an index.
+        *("UV_NO_BINARY*", "NETRC", "DBUS_SESSION_BUS_ADDRESS"),
     ),
     "ray": ("RAY_*", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"),
     "npm": ("npm_config_*", "NPM_CONFIG_*", "NPM_TOKEN", "NODE_AUTH_TOKEN"),
 }
 #: Names that are keys, whatever family they belong to. Only installers get such a name: their index may need it.
-_KEY: Final = re.compile(r"(^|_)(API)?(KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|CREDENTIALS?|AUTH)(_|$)", re.I)
+#: A token that is counted (MAX_TOKENS, NEW_TOKEN_RATIO) is no key.
+_KEY: Final = re.compile(
+    r"(^|_)(API)?(KEYS?|SECRETS?|PASSWORDS?|PASSWD|CREDENTIALS?|AUTH|(?<!NEW_)(?<!PER_)TOKEN"
+    r"|((?<=API)|(?<=API_)|(?<=ACCESS_))TOKENS)(_|$)",
+    re.I,
+)
+#: Names of variables that hold places. XDG's count only if they are absolute, fontconfig's are relative to its own.
+_PLACES: Final = re.compile(r"^(?!XDG_|FONTCONFIG_).*(PATHS?|PREFIX|HOME|DIR|FILE|CACHE|DATA|BUNDLE|CERTS)$", re.I)
 _KEYED: Final = ("uv", "npm")
 
 #: What keeps libraries and programs from calling their makers: usage statistics, checks for updates. This is the only
-#: list; a variable that reaches a process because the user has set it wins.
+#: list; what the user sets wins.
 OFF: Final[Mapping[str, str]] = {
     "DO_NOT_TRACK": "1",  # SGLang, unstructured and many others
     "DISABLE_TELEMETRY": "1",  # Hugging Face
@@ -104,6 +117,9 @@ OFF: Final[Mapping[str, str]] = {
     "npm_config_fund": "false",
 }
 
+#: The hint for a program that may miss a variable of the user's.
+PASS_ON: Final = "if it needs a variable of yours, name it: -o 'pass_env=[\"NAME\"]'"
+
 
 def environment(*groups: str, passed: Collection[str] = ()) -> dict[str, str]:
     """Return what a process gets: plain variables, those of `groups`, the off switches, and those named in `passed`."""
@@ -112,12 +128,26 @@ def environment(*groups: str, passed: Collection[str] = ()) -> dict[str, str]:
     families = tuple(name[:-1] for name in names if name.endswith("*"))
     keyed = tuple(name.rstrip("*") for group in wanted if group in _KEYED for name in _GROUPS[group])
     return dict(OFF) | {
-        name: value
+        name: value if name in passed else _absolute(name, value)
         for name, value in os.environ.items()
         if name in names
         or name in passed
+        or (name in OFF and not _KEY.search(name))
         or (name.startswith(families) and (not _KEY.search(name) or name.startswith(keyed)))
     }
+
+
+def _absolute(name: str, value: str) -> str:
+    """Return a variable's value with absolute places: many programs start in another folder."""
+    if not _PLACES.search(name) or "://" in value:
+        return value
+    try:
+        return os.pathsep.join(
+            str(Path(each).absolute()) if ("/" in each and each[0] not in "~$") or Path(each or "/-").exists() else each
+            for each in value.split(os.pathsep)
+        )
+    except OSError:  # the working folder was deleted, or this is no place
+        return value
 
 
 def for_children(*groups: str, passed: Collection[str] = ()) -> dict[str, str]:
@@ -127,7 +157,7 @@ def for_children(*groups: str, passed: Collection[str] = ()) -> dict[str, str]:
 
 
 def for_own_program(passed: Collection[str] = ()) -> dict[str, str]:
-    """Return what a program or function of the user's gets: it starts as in his shell, without his keys."""
+    """Return what a program or function of the user's gets: it starts as in the shell, without keys."""
     return environment("network", "compute", "models", "loupe", "python", "own", "desktop", passed=passed)
 
 
@@ -136,8 +166,9 @@ def said_by(words: Sequence[str], *, seconds: float = 60) -> subprocess.Complete
 
     Raises OSError if it does not start, subprocess.TimeoutExpired if it takes longer.
     """
+    program = Path(shutil.which(words[0]) or words[0]).absolute()
     return subprocess.run(
-        words,
+        [str(program), *words[1:]],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -166,7 +166,9 @@ def test_tesseract_is_stopped_at_the_time_limit(tmp_path: Path) -> None:
 
 
 @needs_tesseract
-def test_what_tesseract_says_on_its_standard_output_is_in_the_error(tmp_path: Path) -> None:
+def test_what_tesseract_says_on_its_standard_output_is_in_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "tesseract"
     program.write_text(
         "#!/bin/sh\ncase $1 in --version) echo tesseract 5;; --list-langs) echo list; echo eng;;\n"
@@ -174,9 +176,11 @@ def test_what_tesseract_says_on_its_standard_output_is_in_the_error(tmp_path: Pa
     )
     program.chmod(0o755)
     page = draw_page(tmp_path / "page.png")
-    (found,) = read("tesseract", page, program=str(program))
-    assert isinstance(found, EngineError)
-    assert found.message == "tesseract ended with 1: config is broken"
+    monkeypatch.chdir(tmp_path)
+    for named in (str(program), "./tesseract"):
+        (found,) = read("tesseract", page, program=named)
+        assert isinstance(found, EngineError)
+        assert found.message == "tesseract ended with 1: config is broken"
 
 
 def test_tesseract_states_its_version() -> None:

@@ -86,7 +86,7 @@ def test_a_pdf_page_is_handed_over_as_a_png_that_is_gone_afterwards(tmp_path: Pa
 
 def test_a_failing_program_is_an_error_with_its_last_words(tmp_path: Path) -> None:
     body = "import sys; sys.stderr.write('x' * 5000 + 'out of paper'); sys.exit(4)"
-    with pytest.raises(EngineError, match=r"ended with 4: x+out of paper$") as error:
+    with pytest.raises(EngineError, match=r"ended with 4: x+out of paper\nhint: .*pass_env") as error:
         answer("command", page(tmp_path), command=program(body, "{image}"))
     assert len(error.value.message) < 250
 

@@ -237,8 +237,47 @@ def test_what_helpers_get_is_a_list_of_names_and_an_installer_gets_the_password_
         assert helpers.OFF.items() <= found.items()
         assert ("UV_INDEX_MINE_PASSWORD" in found, "npm_config_registry" in found) == (group == "uv", group == "npm")
         assert ("VLLM_PORT" in found) == (group == "servers")
-    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
-    assert for_children()["ORT_DISABLE_TELEMETRY"] == "0", "what the user sets himself is his word"
+    for name, value in helpers.OFF.items():
+        monkeypatch.setenv(name, f"not {value}")
+    for found in (for_children(), for_own_program(), helpers.environment()):
+        assert all(found[name] == f"not {value}" for name, value in helpers.OFF.items()), "what the user sets wins"
+
+
+@pytest.mark.parametrize(
+    ("name", "passes"),
+    [
+        *((name, True) for name in ("SGLANG_NUM_RESERVED_DECODE_TOKENS", "VLLM_MAX_TOKENS_PER_EXPERT_FP4_MOE")),
+        *((name, True) for name in ("SGLANG_INIT_NEW_TOKEN_RATIO", "MINERU_DEVICE_MODE", "CC", "LD_PRELOAD")),
+        *(
+            (name, False)
+            for name in ("VLLM_TOKEN", "SGLANG_API_TOKENS", "VLLM_TOKEN_X", "MINERU_API_KEY", "HF_HUB_TOKEN")
+        ),
+        *((name, False) for name in ("DOCLING_SERVE_API_KEY", "SGLANG_SECRETS", "PADDLE_PDX_PASSWORD")),
+    ],
+)
+def test_a_count_of_tokens_is_no_key_and_a_token_is(name: str, passes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "7")
+    assert (name in for_children("servers")) == passes
+
+
+def test_relative_places_are_those_of_the_working_folder_wherever_a_helper_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "tessdata").mkdir()
+    (tmp_path / "bin/asks").write_text('#!/bin/sh\necho "$TESSDATA_PREFIX $PWD"\n')
+    (tmp_path / "bin/asks").chmod(0o700)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "./bin:/usr/bin:/bin")
+    monkeypatch.setenv("TESSDATA_PREFIX", "tessdata")
+    for words in (["asks"], ["./bin/asks"]):
+        assert helpers.said_by(words).stdout == f"{tmp_path}/tessdata /\n"
+    given = {"HF_HOME": "./new", "TORCHINDUCTOR_FX_GRAPH_CACHE": "1", "XDG_CACHE_HOME": "./x", "HF_HUB_CACHE": "~/hub"}
+    for name, value in {**given, "MY_DATA": "a/b"}.items():
+        monkeypatch.setenv(name, value)
+    found = for_children("servers", passed=["MY_DATA"])
+    assert {name: found[name] for name in given} == given | {"HF_HOME": f"{tmp_path}/new"}
+    assert found["MY_DATA"] == "a/b", "what is handed on stays as it is"
 
 
 #: Where a process may start without saying what it gets: it is a child of one that has been told.

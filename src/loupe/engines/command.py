@@ -32,7 +32,7 @@ from loupe.errors import EngineError, MissingToolError, NoAnswerError, PageError
 from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
 from loupe.files.scratch import scratch_folder
-from loupe.helpers import for_own_program, said_by
+from loupe.helpers import PASS_ON, for_own_program, said_by
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 
 ARGUMENT = "command"
@@ -161,7 +161,7 @@ class _Command:
             finished = await run_program(filled, timeout=pages * self.settings.timeout, environment=environment)
             if finished.code != 0:
                 ended = f"was killed by signal {-finished.code}" if finished.code < 0 else f"ended with {finished.code}"
-                raise EngineError(f"{name} {ended}: {finished.complaint or 'no message'}")
+                raise EngineError(f"{name} {ended}: {finished.complaint or 'no message'}", hint=PASS_ON)
             output = _only_text(Folder(Path(folder)), name) if folder else finished.output
         try:
             text = decode_text(output)

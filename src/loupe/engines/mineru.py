@@ -84,7 +84,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         facts |= await reach_server(server, settings.model, start=_START)
     hosts = [server.host] if server else []
     with scratch_folder("loupe-mineru-") as folder:
-        environment = for_children()
+        environment = for_children("servers")  # it may run vLLM itself
         # Version 4 reads ~/.mineru/config.yaml, which may name servers of others: it is given a file of ours.
         config = folder / "config.yaml"
         config.write_text("{}\n", encoding="utf-8")

@@ -32,7 +32,6 @@ UNPROVEN = "never run with its models: calls and results are checked against pad
 _EXTRA = "paddleocr"
 _START = "paddleocr genai_server --model_name PaddleOCR-VL-1.5-0.9B --backend vllm --port 8080"
 _MODELS = "-o download=true for one page: the package fetches its models when it is opened"
-#: The package looks for its four model hosts first; it is not needed for models that are here.
 
 Backend = Literal["native", "vllm-server", "sglang-server", "fastdeploy-server", "mlx-vlm-server", "llama-cpp-server"]
 

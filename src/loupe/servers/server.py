@@ -22,6 +22,7 @@ from loupe.engines.chat.discovery import as_found
 from loupe.errors import EngineUnavailableError
 from loupe.files.folder import Folder
 from loupe.files.scratch import lent_folder, take_back
+from loupe.helpers import PASS_ON
 from loupe.servers import log as server_log
 from loupe.servers.gpu_memory import still_held
 from loupe.servers.ports import HOST, is_free, is_refused, listener
@@ -262,14 +263,16 @@ class Server:
     def _end_of_start(self) -> EngineUnavailableError:
         line, hint = server_log.explain(self._log, self._log_start, self.wanted.template)
         if line:
-            return EngineUnavailableError(f"{self.title} did not start: {line}", hint=hint or f"less {self._log}")
+            return EngineUnavailableError(f"{self.title} did not start: {line}", hint=hint or self._help)
         code = self._child.poll() if self._child is not None else None
         how = f"it ended with signal {-code}" if code is not None and code < 0 else f"it ended with exit code {code}"
         said = server_log.last_lines(self._log, self._log_start)
         shown = "; the end of its log:" if said else ""
-        return EngineUnavailableError(
-            f"{self.title} did not start: {how}{shown}", listed=said, hint=f"less {self._log}"
-        )
+        return EngineUnavailableError(f"{self.title} did not start: {how}{shown}", listed=said, hint=self._help)
+
+    @property
+    def _help(self) -> str:
+        return f"read its log: less {self._log}; {PASS_ON}"
 
     async def _wait(self, seconds: float, watch: Watch, *, until: Callable[[], bool]) -> None:
         end = time.monotonic() + seconds

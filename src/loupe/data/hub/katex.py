@@ -167,7 +167,7 @@ def _through_npm(version: str) -> bytes | None:
     with scratch_folder("npm-", root) as folder:
         # A project of its own: npm looks for one, and for its settings, in every folder above.
         Folder(folder).write("package.json", b'{"private": true}\n')
-        words = [npm, "pack", f"katex@{version}", "--silent", "--ignore-scripts"]
+        words = [str(Path(npm).absolute()), "pack", f"katex@{version}", "--silent", "--ignore-scripts"]
         words += ["--prefix", str(folder), "--pack-destination", str(folder)]
         variables = environment("network", "npm")
         try:

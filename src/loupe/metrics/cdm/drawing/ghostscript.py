@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -61,7 +62,15 @@ def _drawn(pdf: bytes, pages: range) -> list[PageInk | str]:
     with private_folder("loupe-gs-") as folder:
         (folder / "formulas.pdf").write_bytes(pdf)
         words = [
-            *(shutil.which("gs") or "gs", "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", "-sDEVICE=pngalpha", f"-r{DPI}"),
+            *(
+                str(Path(shutil.which("gs") or "/usr/bin/gs").absolute()),
+                "-q",
+                "-dBATCH",
+                "-dNOPAUSE",
+                "-dSAFER",
+                "-sDEVICE=pngalpha",
+                f"-r{DPI}",
+            ),
             *("-dTextAlphaBits=4", "-dGraphicsAlphaBits=4"),
             *(f"-dFirstPage={pages.start + 1}", f"-dLastPage={pages.stop}", "-o", "page-%d.png", "formulas.pdf"),
         ]

@@ -56,7 +56,7 @@ def _driven(xdv: bytes, *, seconds: int) -> tuple[bytes, Failure]:
 def environment(folder: Path, program: str) -> dict[str, str]:
     """Nothing of the user's own: no TeX tree, no settings, no keys. Fonts are never made, files stay in the folder."""
     found = shutil.which(program)
-    programs = [str(Path(found).parent)] if found else []
+    programs = [str(Path(found).absolute().parent)] if found else []
     return {
         "PATH": os.pathsep.join([*programs, "/usr/bin", "/bin"]),
         "HOME": str(folder),
