@@ -9,13 +9,14 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loupe.cluster import pages
+from loupe.cluster import connection, pages
 from loupe.cluster.cluster import check_profile, runs_on_nodes
 from loupe.cluster.connection import _hush, _listed, check_address
 from loupe.cluster.engine_host import Order, code_of
@@ -26,6 +27,7 @@ from loupe.cluster.scoring_host import carrying, files_of
 from loupe.engines.registry import load_profile
 from loupe.errors import ProfileError, UsageError
 from loupe.files.scratch import clear_away
+from loupe.helpers import for_children, for_own_program
 from loupe.types import PdfPage, Request, Sample
 from tests.support.command_line import complaint, loupe, make_folder
 
@@ -249,6 +251,29 @@ def test_what_ray_starts_gets_the_listed_variables_and_this_process_keeps_its_ow
         found.pop("LC_CTYPE", None)  # Python sets it
     assert started["raylet"] == {**listed, "RAY_NODE": "n", "RAY_SET_MEANWHILE": "1"}
     assert started["dashboard"]["HTTP_PROXY"] == "http://127.0.0.1:0" and "MYVAR_X" not in started["dashboard"]
+
+
+def test_engines_on_a_cluster_of_this_machine_get_what_they_get_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str] = {}
+
+    class Ray:
+        def init(self, **_: object) -> None:
+            raise ConnectionError
+
+    def listed(variables: dict[str, str]) -> nullcontext[None]:
+        given.update(variables)
+        return nullcontext()
+
+    monkeypatch.setattr(connection, "_listed", listed)
+    monkeypatch.setattr(connection, "_start", lambda *_: None)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("HF_TOKEN", "t")
+    for name in ("VLLM_PORT", "CONDA_PREFIX", "VIRTUAL_ENV", "DISPLAY", "MINERU_DEVICE_MODE"):
+        monkeypatch.setenv(name, "1")
+    assert connection._start_or_join(Ray(), "ray", ["MINE"])
+    alone = {**for_own_program(), **for_children("servers")}
+    assert alone.keys() <= given.keys() and given["VLLM_PORT"] == given["CONDA_PREFIX"] == "1"
+    assert "HF_TOKEN" not in given
 
 
 def test_a_document_that_a_request_names_twice_is_released_and_one_that_was_cut_off_is_not_read(tmp_path: Path) -> None:

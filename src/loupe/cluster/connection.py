@@ -79,7 +79,8 @@ def _start_or_join(ray: Any, address: str, passed: Collection[str]) -> bool:
             with suppress(ConnectionError):
                 ray.init(address="auto", **quiet)
                 return False
-        with _listed(for_children("ray", passed=passed)):
+        # What any engine may need: each gets its own part of this on its node.
+        with _listed(for_children("ray", "servers", "own", "desktop", passed=passed)):
             _start(ray, quiet)
         return True
     except Exception as error:  # noqa: BLE001  Ray raises anything, and a plain Exception where a start takes too long
