@@ -155,7 +155,7 @@ class DatasetError(LoupeError):
 
 
 class DownloadError(DatasetError):
-    """The hub or registry that data comes from cannot be reached or gives up. The same command may succeed later."""
+    """A hub, registry or index cannot be reached or gives up. The same command may succeed later."""
 
     exit_code = 4
 

@@ -24,6 +24,7 @@ from loupe.engines.environments.places import LOCKS, READERS, installed, locked,
 from loupe.engines.environments.settings import Settings
 from loupe.engines.registry import BUILT_IN, load_profile
 from loupe.errors import (
+    DownloadError,
     EngineError,
     EngineTimeoutError,
     EngineUnavailableError,
@@ -357,6 +358,20 @@ def test_a_python_that_is_not_here(quill: dict[str, object]) -> None:
     with pytest.raises(LoupeError, match="could not make") as caught:
         making.make(settings(quill, python=">=3.98,<3.99"))
     assert "install a Python" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "advice"),
+    [
+        ("error: Failed to fetch: `http://h/simple/a/`", DownloadError, "check the network"),
+        ("Hash mismatch for `a==1`", LoupeError, "do not use it"),
+        ("No interpreter found for Python 3.9", LoupeError, "install a Python"),
+        ("a==1 has no usable wheels", LoupeError, "the lock does not fit"),
+    ],
+)
+def test_what_uv_complains_of_is_an_error_of_its_kind(said: str, kind: type[LoupeError], advice: str) -> None:
+    found = making._failure(["Using CPython 3.11", said])
+    assert type(found) is kind and advice in found.hint and found.message.endswith(said)
 
 
 def test_uv_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

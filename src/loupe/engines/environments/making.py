@@ -16,13 +16,12 @@ from pathlib import Path
 
 from loupe.engines.environments.places import LOCKED, RECORD, Environment, Record, made, root, wanted
 from loupe.engines.environments.settings import Settings
-from loupe.errors import LoupeError, MissingToolError, WriteError, cannot_write, is_refusal
+from loupe.errors import DownloadError, LoupeError, MissingToolError, WriteError, cannot_write, is_refusal
 from loupe.files.folder import Folder
 from loupe.files.scratch import scratch_folder
 from loupe.helpers import environment as helper_environment
 from loupe.typed import encode_json
 
-_CHECK_NETWORK = "check the network and uv's settings (UV_DEFAULT_INDEX, uv.toml), then try again"
 _NO_NOTE: Callable[[str], None] = lambda line: None  # noqa: E731
 
 
@@ -39,7 +38,8 @@ def uv_command() -> list[str]:
 def make(settings: Settings, note: Callable[[str], None] = _NO_NOTE) -> Record:
     """Install the environment of a profile, unless it is there; `note` gets what uv says while it works.
 
-    Raises MissingToolError without uv, and LoupeError where the lock does not fit or a file is not the locked one.
+    Raises MissingToolError without uv, DownloadError if the index does not answer, and LoupeError if the lock does not
+    fit or a file is not the locked one.
     """
     environment = wanted(settings)
     uv = uv_command()
@@ -136,9 +136,7 @@ def _run(command: list[str], folder: Path, note: Callable[[str], None], lock: in
     if process.returncode:
         if refused := _refused(" ".join(said), command):
             raise refused
-        advice = _advice(" ".join(said))
-        kind = MissingToolError if advice is _CHECK_NETWORK else LoupeError
-        raise kind(f"uv could not make the environment: {_reason(said)}", hint=advice)
+        raise _failure(said)
 
 
 def _own_settings() -> dict[str, str]:
@@ -165,15 +163,19 @@ def _reason(said: list[str]) -> str:
     return " ".join(words)[:600] or "no message"
 
 
-def _advice(said: str) -> str:
-    lower = said.lower()
+def _failure(said: list[str]) -> LoupeError:
+    """Return the error for what uv complained of, with what to do; the network is to blame unless it says otherwise."""
+    lower = " ".join(said).lower()
     if "hash mismatch" in lower:
-        return "a file is not the one that was locked: do not use it; ask the people who run your package index"
-    if "no interpreter found" in lower or "no python" in lower:
-        return "install a Python of that version, then try again"
-    if "wheel" in lower or "requires-python" in lower:
-        return "the lock does not fit this Python or this machine; see docs/engines/environments.md"
-    return _CHECK_NETWORK
+        hint = "a file is not the one that was locked: do not use it; ask the people who run your package index"
+    elif "no interpreter found" in lower or "no python" in lower:
+        hint = "install a Python of that version, then try again"
+    elif "wheel" in lower or "requires-python" in lower:
+        hint = "the lock does not fit this Python or this machine; see docs/engines/environments.md"
+    else:
+        hint = "check the network and uv's settings (UV_DEFAULT_INDEX, uv.toml), then try again"
+        return DownloadError(f"uv could not make the environment: {_reason(said)}", hint=hint)
+    return LoupeError(f"uv could not make the environment: {_reason(said)}", hint=hint)
 
 
 def _finish(settings: Settings, environment: Environment, seconds: float) -> Record:
