@@ -259,4 +259,4 @@ def test_serve_says_where_a_port_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = loupe("serve", "python:reader.py:right", "--port", port, cwd=tmp_path)
-    assert (done.returncode, complaint(done)[1]) == (2, "--port 0")
+    assert (done.returncode, complaint(done)[1]) == (2, "choose another port: --port 0")

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from loupe.errors import RunError
+from loupe.errors import RunError, UsageError
 from loupe.files.folder import Folder
 from loupe.pipeline import packs
 from loupe.pipeline.packs import unpack
@@ -293,3 +293,11 @@ def test_a_broken_pack_is_one_line(pack: Path, tmp_path: Path, damage: str) -> N
     done = loupe("unpack", target, cwd=tmp_path)
     assert done.returncode == 2 and target.name in complaint(done)[0]
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_name_too_long_for_a_folder_hints_at_what_the_caller_can_change(pack: Path, tmp_path: Path) -> None:
+    found = members(pack)
+    long = json.dumps(json.loads(found["run.json"]) | {"engine": "e" * 300}).encode()
+    with pytest.raises(UsageError, match="too long for a folder") as refused:
+        unpack(archive(tmp_path, found | {"run.json": long}), tmp_path / "out")
+    assert refused.value.hint == "ask for a pack of a run with a shorter name: loupe run BENCHMARK --name NAME"

@@ -137,7 +137,7 @@ def test_a_port_that_somebody_else_has_is_refused_by_name(tmp_path: Path) -> Non
         port = stranger.getsockname()[1]
         with pytest.raises(UsageError, match=rf"port {port} is taken by .* \(process {os.getpid()}\)") as caught:
             read_with(make_plan(tmp_path, ["a"], server_port=port))
-    assert caught.value.hint == "--server-port auto, or --server-port N"
+    assert caught.value.hint == "choose another port: --server-port auto, or --server-port N"
     assert list((tmp_path / "runs").iterdir()) == []
 
 

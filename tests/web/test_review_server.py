@@ -163,7 +163,7 @@ def test_one_line_says_what_is_wrong_and_ctrl_c_ends_quietly(folder: Path, tmp_p
         done = loupe("review", "tests", str(folder / "tests.jsonl"), "--no-browser", "--port", str(port), cwd=tmp_path)
     assert done.returncode == 2
     first = f"error: cannot listen on 127.0.0.1 port {port}: address already in use"
-    assert done.stderr.splitlines() == [first, "hint: --port 0 takes a free one"]
+    assert done.stderr.splitlines() == [first, "hint: choose another port: --port 0"]
     (tmp_path / "broken.jsonl").write_text('{"id": 1\n' + LINES[0])
     process = start(tmp_path / "broken.jsonl")
     assert process.stdout is not None and process.stderr is not None

@@ -338,12 +338,15 @@ def _keys_of_table(settings: type[Profile], name: str) -> tuple[str, ...]:
     return next((each.__struct_fields__ for each in (hint, *get_args(hint)) if hasattr(each, "__struct_fields__")), ())
 
 
-def slug(name: str) -> str:
-    """A name that is safe as a folder name: `/`, `:` and anything unusual become `_`. Raises UsageError if too long."""
+def slug(name: str, *, hint: str = "choose a shorter one: --name NAME") -> str:
+    """Return a name that is safe as a folder name: `/`, `:` and anything unusual become `_`.
+
+    Raises UsageError with the hint if it is too long.
+    """
     safe = re.sub(r"[^A-Za-z0-9._@+-]", "_", name).strip("._") or "engine"
     if len(safe) > _LONGEST_NAME:
         raise UsageError(
             f"the name {safe[:40]}… is too long for a folder: {len(safe)} characters, at most {_LONGEST_NAME}",
-            hint="choose a shorter one: --name NAME",
+            hint=hint,
         )
     return safe

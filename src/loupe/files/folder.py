@@ -311,6 +311,6 @@ def _holds(folder: Folder, name: str, data: bytes) -> bool:
 
 
 def is_unfinished(folder: Folder, files: Mapping[str, bytes]) -> bool:
-    """Return whether some of these files are there, to the byte, and none with another content."""
+    """Return whether not all of these files are there yet, and none with another content."""
     there = [name for name in files if os.path.lexists(folder.path / name)]
     return len(there) < len(files) and all(_holds(folder, name, files[name]) for name in there)

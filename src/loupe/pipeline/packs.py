@@ -229,7 +229,8 @@ def unpack(source: Path, root: Path, *, again: bool = False) -> RunFolder:
     """
     try:
         info = _checked(source)
-        place = Folder(root) / f"{slug(info.engine)}/{slug(name_of_run(info))}"
+        hint = "ask for a pack of a run with a shorter name: loupe run BENCHMARK --name NAME"
+        place = Folder(root) / f"{slug(info.engine, hint=hint)}/{slug(name_of_run(info), hint=hint)}"
         if again and _is_unpacked(source, info, place):
             return RunFolder.open(place)
         if place.names():

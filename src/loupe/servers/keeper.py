@@ -117,7 +117,7 @@ class Keeper:
         what = f", which serves {', '.join(models[:3])}" if models else ""
         raise UsageError(
             f"port {port} is taken by {who}{what}; wanted is {wanted.template.title} with {wanted.name}",
-            hint="--server-port auto, or --server-port N",
+            hint="choose another port: --server-port auto, or --server-port N",
         )
 
 

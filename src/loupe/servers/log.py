@@ -45,8 +45,8 @@ _PASSED_ON = re.compile(r"see root cause above|initialization failed|worker fail
 _OWN_LINES = 4
 #: What stands in these lines → what to do; the first that is found counts.
 _KNOWN = (
-    (r"address already in use", "the port is taken: --server-port auto"),
-    (r"trust[_-]remote[_-]code", "--server-arg=--trust-remote-code, if you trust the model's own code"),
+    (r"address already in use", "choose another port: --server-port auto"),
+    (r"trust[_-]remote[_-]code", "if you trust the model's own code, add --server-arg=--trust-remote-code"),
     (
         r"gated repo|401 client error|access to model .{1,200} is restricted",
         "set HF_TOKEN, and pass it on: -o 'pass_env=[\"HF_TOKEN\"]'",

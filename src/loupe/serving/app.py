@@ -78,7 +78,9 @@ async def serve(
                 await web.TCPSite(runner, host, port).start()
             except (OSError, OverflowError) as error:
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                raise UsageError(f"cannot listen on {host} port {port}: {why}", hint="--port 0") from None
+                raise UsageError(
+                    f"cannot listen on {host} port {port}: {why}", hint="choose another port: --port 0"
+                ) from None
             on_ready(_base_url(host, runner.addresses[0][1]), chosen_server(engine.facts))
             await stop.wait()
         finally:

@@ -104,5 +104,5 @@ def _bound(ports: Sequence[int]) -> Iterator[socket.socket]:
             except OSError as error:
                 why = (error.strerror or str(error)).lower()
         else:
-            raise UsageError(f"cannot listen on {HOST} port {port}: {why}", hint="--port 0 takes a free one")
+            raise UsageError(f"cannot listen on {HOST} port {port}: {why}", hint="choose another port: --port 0")
         yield listener

@@ -74,7 +74,7 @@ _FILTERED = re.compile(
     rb"(?:by|due to|because of|as a result of) [^.]{0,40}(?:content|safety|moderation|guardrail)|"
     rb"\bflagged (?:prompt|image|content|input)"
 )
-_AGAIN = "finished samples are kept, and the same command continues"
+_KEPT = "finished samples are kept"
 
 
 class UnreachableError(TransientEngineError):
@@ -95,7 +95,7 @@ class OutOfMemoryError(EngineUnavailableError):
 
 def used_up(said: str) -> AccountError:
     """Return the error that ends a run because nothing more can be had for hours."""
-    return AccountError(f"the quota is used up: {said}", hint=f"when there is more: {_AGAIN}")
+    return AccountError(f"the quota is used up: {said}", hint=f"run the same command when there is more: {_KEPT}")
 
 
 def is_fatal(message: str) -> bool:
@@ -156,7 +156,7 @@ def check_wait(error: TransientEngineError) -> None:
         raise AccountError(
             f"the server asks to wait {error.retry_after:,.0f} s, longer than the {LONGEST_WAIT:.0f} s that Loupe waits"
             f": {error.message}",
-            hint=f"then: {_AGAIN}",
+            hint=f"run the same command after that: {_KEPT}",
         )
 
 

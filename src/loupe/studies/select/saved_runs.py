@@ -113,7 +113,8 @@ def save_documents(saved: SavedRuns) -> Path:
     drafts = [[ident, *each.drafters] for ident, each in sorted(known.items()) if each.unverified]
     texts = [[each.text, each.date, each.name] for _, each in sorted(known.items())]
     digest = digest_of([*parts, *texts, *drafts, [rules.field, rules.negative_points, rules.date_order]])[:8]
-    name = f"{NAMES[saved.phase]}-{slug(rules.document_type).replace('.', '_')}"
+    kind = slug(rules.document_type, hint="choose a shorter document type: --type TYPE")
+    name = f"{NAMES[saved.phase]}-{kind.replace('.', '_')}"
     folder = Folder(saved.runs) / f"{FOLDER}/{digest}/{name}"
     folder.create(private=not saved.shared)
     save_selection(folder, saved.phase, rules, saved.documents, known)
