@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import csv
 import functools
+import gc
 import os
 import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import pytest
 from PIL.Image import Image
 
 import loupe
+from loupe.api.temporary import TemporaryFolder
 from loupe.engines.in_process.asking import open_function
 from loupe.engines.in_process.functions import function_of
 from loupe.results.exports.sample_tables import write_csv
@@ -375,3 +378,17 @@ def test_a_text_of_a_subclass_of_str_is_a_text() -> None:
     assert [sample.text for sample in run.samples] == ["a page", "a page"]
     labels = {"prose": Label("a page")}
     assert loupe.score("sample_pages", labels, limit=1).samples[0].text == "a page"
+
+
+def test_results_that_are_kept_hold_no_descriptor_each_and_go_with_their_objects() -> None:
+    first = TemporaryFolder()
+    before = len(list(Path("/dev/fd").iterdir()))
+    kept = [TemporaryFolder() for _ in range(30)]
+    assert len(list(Path("/dev/fd").iterdir())) == before
+    paths = [each.path for each in kept]
+    assert all(path.stat().st_mode & 0o777 == 0o700 for path in paths) and len(set(paths)) == 30
+    del kept
+    gc.collect()
+    assert not any(path.exists() for path in paths) and first.path.is_dir()
+    shutil.rmtree(first.path.parent)
+    assert TemporaryFolder().path.parent != first.path.parent
