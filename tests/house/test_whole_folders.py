@@ -13,6 +13,7 @@ import pytest
 
 from loupe.cli import main
 from loupe.errors import UsageError
+from loupe.files import scratch
 from loupe.files.folder import Folder
 from loupe.files.scratch import scratch_folder
 from loupe.files.whole_folder import whole_folder
@@ -108,6 +109,16 @@ def test_folders_for_pages_that_killed_processes_left_are_swept_and_others_stay(
     with scratch_folder("loupe-x-", tmp_path) as first, scratch_folder("loupe-x-", tmp_path) as second:
         assert sorted(tmp_path.iterdir()) == sorted([first, second]) and _names(first) == ["in-use"]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_process_looks_once_for_what_others_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Path | None] = []
+    monkeypatch.setattr(scratch, "sweep", lambda prefix, place: looked.append(place))
+    for place in (tmp_path, tmp_path, tmp_path / "other"):
+        place.mkdir(exist_ok=True)
+        with scratch_folder("loupe-y-", place):
+            pass
+    assert looked == [tmp_path, tmp_path / "other"]
 
 
 def _kill_when(words: tuple[str, ...], here: Path, ready: Callable[[], bool]) -> bool:

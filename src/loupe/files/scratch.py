@@ -1,12 +1,13 @@
 """Folders for pages on their way: the user's documents, which nobody may leave lying about.
 
-What a killed process left is taken away by the next one that needs such a folder. Who holds the lock of a folder still
-needs it: the system drops the lock when its holder dies, however it dies.
+What a killed process left is taken away by the next process that needs such a folder. Who holds the lock of a folder
+still needs it: the system drops the lock when its holder dies, however it dies.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import tempfile
@@ -21,7 +22,7 @@ _laid = contextlib.ExitStack()
 @contextmanager
 def scratch_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
     """A private folder whose name starts so, gone at the end; in `place` instead of the folder for temporary files."""
-    sweep(prefix, place)
+    _sweep_once(prefix, place or Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
         lock = _locked(Path(name))
         try:
@@ -67,6 +68,12 @@ def sweep(prefix: str, place: Path | None = None) -> None:
             with (folder / _LOCK).open("rb") as lock:
                 _take(lock.fileno())
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _sweep_once(prefix: str, place: Path) -> None:
+    """Sweep at the first call of this process: a listing takes its time, and every page needs a folder."""
+    sweep(prefix, place)
 
 
 def _locked(folder: Path) -> int:
