@@ -106,6 +106,8 @@ def test_a_pack_that_calls_itself_a_published_set_is_not_taken_for_it(tmp_path: 
         assert state in done.stdout and "not proven to be the published set" in done.stderr
         checked = loupe("data", "verify", cwd=tmp_path, env=here(tmp_path))
         assert checked.returncode == 0 and said in checked.stderr and "file right" not in checked.stderr
+        store = tmp_path / "store/ocrbench"
+        assert f"for the published set: mv {store} {store}.old && loupe data get ocrbench\n" in checked.stderr
         (facts,) = json.loads(loupe("data", "verify", "--json", cwd=tmp_path, env=here(tmp_path)).stdout)
         assert facts["origin"] == origin and len(facts["sizes"]) == 1
         # The same folder under a manifest that was changed, or copied from elsewhere, is of unknown origin.

@@ -5,6 +5,7 @@ The only commands that use the network; every other one reads what is there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,8 +164,8 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
             for item in findings:
                 print_line(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
             right = f"{len(manifest.files) - len(bad):,} of {files_text(len(manifest.files))}"
-            say(f"{root}: {right} {_held_against(origin, manifest)}")
-            for line in sizes:
+            say(f"{root}: {right} {_compared(origin, manifest)}")
+            for line in (*sizes, *_remedy(root, origin)):
                 say(f"{root}: {line}")
     if json:
         as_json(report)
@@ -271,14 +272,25 @@ def prepare(
 _UNPROVEN = {"pack": "from a pack", "unknown": "origin unknown"}
 
 
-def _held_against(origin: str, manifest: Manifest) -> str:
-    """What makes files right: the digests of the hub, or only those that came along with the files."""
+def _compared(origin: str, manifest: Manifest) -> str:
+    """Say what the files match: the digests of the hub, or only those that came with the files."""
     from loupe.data.hub.origin import HUB, PACK
 
     if origin == HUB:
         return f"right, as fetched from {manifest.repo} at {manifest.revision[:12]}"
     came = "came with a pack" if origin == PACK else "is of unknown origin"
     return f"match the manifest beside them, which {came}: that does not show that this is the published set"
+
+
+def _remedy(root: Path, origin: str) -> Iterator[str]:
+    """Yield the commands that replace unproven data in the store by the published set."""
+    from loupe.benchmarks.registry import data_sets
+    from loupe.data.hub.store import default_root
+
+    for dataset in data_sets().values():
+        if origin in _UNPROVEN and default_root(dataset.place) == root:
+            yield f"for the published set: mv {word(root)} {word(f'{root}.old')} && loupe data get {word(dataset.id)}"
+            return
 
 
 def _sizes(root: Path, manifest: Manifest) -> list[str]:
