@@ -22,6 +22,7 @@ from loupe.pipeline.packs import unpack, write_pack
 from loupe.results import scored_here
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.exports.answers_and_results import write_evaluation_layout
+from loupe.results.exports.junit import comparison_suites, run_suite
 from loupe.results.exports.markdown import runs_markdown
 from loupe.results.exports.sample_tables import sample_rows
 from loupe.results.groups import Group, group_runs
@@ -243,6 +244,10 @@ def test_the_mark_stands_wherever_a_pack_is_shown(honest: Path, tmp_path: Path) 
     (written,) = (tmp_path / "results").iterdir()
     texts += [written.read_text(), *(str(row["scored"]) for row in sample_rows(folder))]
     assert [text for text in texts if NOT_HERE not in text] == []
+    # A CI system takes a suite of another name for another suite: there the mark is a property.
+    (pair,), alone = comparison_suites(compared), run_suite(folder, shown(run))
+    assert [pair.properties["scored_here"], alone.properties["scored_here"]] == ["False", "False"]
+    assert NOT_HERE not in pair.name + alone.name and " against " in pair.name
     assert not python.scored_here and json.loads(written.read_text())["scored_here"] is False
 
 

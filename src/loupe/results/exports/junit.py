@@ -17,7 +17,7 @@ from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.regressions import loss
 from loupe.results.control_characters import printable
 from loupe.results.headline import headline_of, why_nothing
-from loupe.results.scored_here import marked
+from loupe.results.scored_here import NOT_HERE
 from loupe.results.sections import format_estimate, format_range, one_line
 from loupe.results.visible_differences import difference_cells
 from loupe.runs.folder import RunFolder
@@ -64,7 +64,7 @@ def comparison_suites(compared: Compared) -> list[Suite]:
 
 def _pair_suite(compared: Compared, pair: Pair) -> Suite:
     lost = {one.measure: one.why for one in compared.regressions or () if one.run == pair.run}
-    base = next(row for row in compared.runs if row.run == compared.baseline)
+    base, own = (next(row for row in compared.runs if row.run == run) for run in (compared.baseline, pair.run))
     cases, said = [], [compared.headline_note, compared.verdict]
     for measure, found in pair.measures.items():
         if found.value_a is None and found.value_b is None:
@@ -81,10 +81,11 @@ def _pair_suite(compared: Compared, pair: Pair) -> Suite:
         said.append(f"{measure}: {difference} [{interval}] p (Holm) {p}: {verdict}")
     cases += _sample_cases(pair.unanswered, said) if lost.get("") else ()
     return Suite(
-        name=f"{pair.name} against {base.name}",
+        name=f"{_plain(pair.name)} against {_plain(base.name)}",
         package=f"{compared.benchmark}@{compared.version}",
         created=RunFolder.open(Path(pair.run)).info.created,
-        properties={"run": pair.run, "baseline": compared.baseline, "samples": str(pair.samples)},
+        properties={"run": pair.run, "baseline": compared.baseline, "samples": str(pair.samples)}
+        | {"scored_here": str(base.scored_here and own.scored_here)},
         cases=cases,
         said=[*said, *compared.notes, *filter(None, [compared.warning])],
     )
@@ -108,13 +109,18 @@ def run_suite(folder: RunFolder, result: Result, below: Collection[str] = (), me
             cases.append(Case(name=name))
     cases += _sample_cases(result.failures, said)
     return Suite(
-        name=marked(result.engine, result),
+        name=result.engine,
         package=f"{result.benchmark}@{result.version}",
         created=folder.info.created,
         properties={"run": str(folder.path), "signature": result.signature, "scored_here": str(result.scored_here)},
         cases=cases,
         said=[*said, *result.warnings],
     )
+
+
+def _plain(name: str) -> str:
+    """Return the name of a run without the mark: a CI system takes a suite of another name for another suite."""
+    return name.removesuffix(f" ({NOT_HERE})")
 
 
 def _sample_cases(failures: Sequence[Failure], said: list[str]) -> Iterator[Case]:
