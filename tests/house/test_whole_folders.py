@@ -79,7 +79,7 @@ def test_the_second_of_two_at_once_says_so_and_changes_nothing(tmp_path: Path) -
 
     _make(tmp_path / "out", b"first", second)
     assert {(tmp_path / "out" / name).read_bytes() for name in NAMES} == {b"first"}
-    with pytest.raises(UsageError, match="something lies there by now"):
+    with pytest.raises(UsageError, match="no longer empty"):
         _make(tmp_path / "taken", b"x", lambda step: (tmp_path / "taken" / "mine").touch())
     assert _names(tmp_path / "taken") == ["mine"]
     assert _names(tmp_path) == ["other", "out", "taken"]

@@ -1,6 +1,6 @@
-"""Temporary names that processes write under, and taking away what killed ones left there.
+"""Give processes temporary names to write under, and remove what killed processes left there.
 
-Who writes holds the lock of its file or folder, which the system drops when the process dies, however it dies.
+A process that writes holds the lock of its file or folder. The system drops it when the process dies, however it dies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 _TEMPORARY = re.compile(r"\.loupe-[0-9a-f]{16}\.tmp")
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Whoever takes away a large folder holds the lock of the one that contains it.
+#: Seconds to wait for a process that removes a large folder and so holds the lock of the folder above.
 _PATIENCE, _STEP = 5.0, 0.02
 _swept: set[tuple[int, int]] = set()
 
@@ -33,7 +33,7 @@ def temporary_name(mark: str = "") -> str:
 
 
 def sweep(folder: int) -> None:
-    """Take away what killed processes left in an open folder of drafts and of unfinished folders."""
+    """Remove what killed processes left in an open folder of drafts and of unfinished folders."""
     with contextlib.suppress(OSError):
         if left := list(filter(_TEMPORARY.fullmatch, os.listdir(folder))):
             with _taking_turns(folder):
@@ -42,7 +42,7 @@ def sweep(folder: int) -> None:
 
 
 def sweep_once(folder: int) -> None:
-    """The same, at the first call of this process for a folder: a listing of many files takes its time."""
+    """Sweep a folder at the first call of this process for it: listing many files takes time."""
     found = os.fstat(folder)
     if (found.st_dev, found.st_ino) not in _swept:
         _swept.add((found.st_dev, found.st_ino))
@@ -50,7 +50,7 @@ def sweep_once(folder: int) -> None:
 
 
 def remove_left(folder: int, name: str) -> bool:
-    """Take away a temporary file or folder of this user; False if a process is still writing to it."""
+    """Remove a temporary file or folder of this user. Return False if a process is still writing to it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(name, _OPEN, dir_fd=folder)
         try:
@@ -68,9 +68,9 @@ def remove_left(folder: int, name: str) -> bool:
 
 
 def new_folder(parent: int, mark: str, mode: int) -> tuple[str, int] | None:
-    """Make an unfinished folder and take its lock; its name and descriptor. None if another process has one.
+    """Make an unfinished folder, lock it, and return its name and descriptor; None if another process has one.
 
-    What a killed process left under the same mark of eight digits goes first.
+    What a killed process left under the same mark of eight digits is removed first.
     """
     with _taking_turns(parent):
         for other in os.listdir(parent):
@@ -86,7 +86,7 @@ def new_folder(parent: int, mark: str, mode: int) -> tuple[str, int] | None:
 
 @contextlib.contextmanager
 def _taking_turns(folder: int) -> Iterator[None]:
-    """Hold the lock of an open folder for a moment; go on without it if somebody never lets go."""
+    """Hold the lock of an open folder. After 5 seconds in which another process holds it, go on without it."""
     descriptor = os.open(".", _FOLDER, dir_fd=folder)
     try:
         until = time.monotonic() + _PATIENCE

@@ -69,6 +69,6 @@ def _give_name(parent: int, own: str, descriptor: int, name: str, shown: Path) -
         if error.errno not in _TAKEN:
             raise
         raise UsageError(
-            f"{shown}: something lies there by now; nothing was changed", hint="name another folder"
+            f"{shown}: the folder is no longer empty; nothing was changed", hint="name another folder"
         ) from None
     synced(parent)

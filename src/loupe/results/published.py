@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from loupe.results.reproduction import Reproduction, Setting
 
 NOT_MEASURED = "published figures, not measured here; samples and settings may differ (loupe reproduce)"
-#: What stands below published rows that lack a value.
+#: The line below published rows that lack a value.
 NO_VALUE = ("–", "the source has no such value")
 _MOST_COLUMNS = 6
 #: Prompts may be pages long; JSON has them whole.
