@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from coverage_of_differences import print_sparse, print_together
+from coverage_of_differences import print_power, print_sparse, print_together
 from loupe.stats import curves
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import interval, resample
@@ -407,7 +407,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
     parser.add_argument(
-        "--only", choices=["few", "sparse", "together", "stopping", "curves"], help="these tables alone"
+        "--only", choices=["few", "sparse", "together", "power", "stopping", "curves"], help="these tables alone"
     )
     chosen = parser.parse_args()
     factor = chosen.repeats
@@ -422,6 +422,8 @@ def main() -> None:
         print_sparse(max(1, int(200 * factor)))
     if chosen.only in (None, "together"):
         print_together(max(1, int(200 * factor)))
+    if chosen.only in (None, "power"):
+        print_power(max(1, int(400 * factor)))
     if chosen.only in (None, "stopping"):
         at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
         print_stopping("stopped by width", at_stop, two=False)

@@ -172,3 +172,64 @@ def print_together(repeats: int) -> None:
                 held += all(one.low is None or one.high is None or one.low <= true <= one.high for one, true in found)
                 wrong += any(true == 0 and (one.p_holm or 1) < 0.05 for one, true in found)
             print(f"| {title}, n = {size} | {100 * held / repeats:.1f} % | {100 * wrong / repeats:.1f} % |", flush=True)
+
+
+def unequal(spread: float, power: float) -> Callable[[np.random.Generator, int, float], Pair]:
+    """Documents of very different length, in whose noise length counts with this power (1: documents as a whole)."""
+
+    def draw(chance: np.random.Generator, size: int, true: float) -> Pair:
+        pages = np.exp(spread * chance.normal(size=size))
+        base = chance.uniform(0.4, 0.6, size)
+        return pages * (base - true) + 0.1 * pages**power * chance.normal(size=size), pages * base, pages
+
+    return draw
+
+
+#: Two engines with a true difference, which adds differing documents where answers are right or wrong.
+FORECAST: dict[str, Callable[[np.random.Generator, int, float], Pair]] = {
+    "right or wrong: 5 % differ either way": lambda chance, n, true: answers(0.05 + true, 0.05)(chance, n),
+    "right or wrong: 15 % differ either way": lambda chance, n, true: answers(0.15 + true, 0.15)(chance, n),
+    "all pages differ (normal)": lambda chance, n, true: scattered(0.1, true)(chance, n),
+    "documents of unequal length (lognormal, σ = 1)": unequal(1, 1),
+    "documents of unequal length (lognormal, σ = 1.5)": unequal(1.5, 1),
+    "the same, with pages that differ independently": unequal(1.5, 0.5),
+}
+#: So many documents show the true difference of the pilots in four of five cases.
+NEEDED = 60
+
+
+def power_of(draw: Callable[[np.random.Generator, int, float], Pair], size: int, true: float, repeats: int) -> float:
+    """The share of comparisons that find a true difference."""
+    chance = np.random.default_rng([SEED, size, 2])
+    return sum((pilot(draw, chance, size, true).p or 1) < 0.05 for _ in range(repeats)) / repeats
+
+
+def pilot(
+    draw: Callable[[np.random.Generator, int, float], Pair], chance: np.random.Generator, size: int, true: float
+) -> Difference:
+    """One comparison of two engines."""
+    run, base, second = draw(chance, size, true)
+    analysis = Analysis([Measure(name="score")], headline="score")
+    return compare(analysis, samples(run, second), samples(base, second))["score"]
+
+
+def print_power(repeats: int) -> None:
+    """The table of how often a difference called detectable is found, and of the range of documents needed."""
+    sizes = (12, 30, 100)
+    print("\n| power of what is called detectable; range holds | " + " | ".join(f"n = {n}" for n in sizes) + " |")
+    print("|---|" + "---|" * len(sizes))
+    for title, draw in FORECAST.items():
+        low, high = 0.0, 0.5
+        for _ in range(7):
+            middle = (low + high) / 2
+            low, high = (low, middle) if power_of(draw, NEEDED, middle, repeats) > 0.8 else (middle, high)
+        cells = []
+        for size in sizes:
+            chance = np.random.default_rng([SEED, size, 3])
+            stated = [pilot(draw, chance, size, 0.0).detectable for _ in range(repeats)]
+            shown = float(np.median([each for each in stated if each is not None]))
+            pilots = [each for _ in range(repeats) if (each := pilot(draw, chance, size, high)).needed_least]
+            held = [(each.needed_least or 0) <= NEEDED <= (each.needed_most or NEEDED) for each in pilots]
+            found = 100 * power_of(draw, size, shown, repeats)
+            cells.append(f"{found:.1f} %; {100 * float(np.mean(held)):.1f} %")
+        print(f"| {title} | " + " | ".join(cells) + " |", flush=True)

@@ -54,7 +54,9 @@ def pairs(*found: tuple[str, str, float, float | None]) -> Standings:
         {},
         {
             (a, b): {
-                "accuracy": Difference(difference=d, low=d - 0.01, high=d + 0.02, p=p, p_holm=p, shared=40, needed=90)
+                "accuracy": Difference(
+                    difference=d, low=d - 0.01, high=d + 0.02, p=p, p_holm=p, shared=40, needed=90, detectable=0.1
+                )
             }
             for a, b, d, p in found
         },
@@ -118,8 +120,8 @@ def test_what_may_be_chance_is_no_win() -> None:
     assert found.winner == ""
     assert found.sentence == (
         "No clear winner: a is ahead with 90.00 % fields right, 5.00 points better than b, which may be due to chance "
-        "(interval 3.00 … 6.00, p = 0.300); c is clearly worse; next, add about 50 documents, or choose by speed or "
-        "cost."
+        "(interval 3.00 … 6.00, p = 0.300); c is clearly worse; next, add documents (needed: about 90), or choose by "
+        "speed or cost."
     )
     level = verdict([*three[:1], contender("twin", 0.9)], ACCURACY, pairs(("twin", "a", 0.0, 1.0)))
     assert level.sentence == (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from loupe.results.group_titles import listed
 from loupe.results.sections import failed_count, format_estimate, format_range, format_value, unread_count
 from loupe.results.unverified import unverified
-from loupe.results.visible_differences import more_needed, probability, size
+from loupe.results.visible_differences import needed, probability, size
 from loupe.stats.comparison import Difference, is_clear
 from loupe.stats.ranks import Standings
 from loupe.types import Measure, Result
@@ -116,8 +116,8 @@ def _alone(one: Contender, headline: Measure, failed: Sequence[str], *, apart: b
 def _undecided(rival: Contender, one: Difference | None, headline: Measure, behind: str) -> str:
     if one is None or one.difference is None:
         return f"but {rival.name} has not read the same samples; next, complete that run"
-    more = more_needed(one)
-    advice = f"add about {more:,} documents, or {_BY_OTHERS}" if more else _BY_OTHERS
+    more = one.needed is not None and one.needed > one.shared
+    advice = f"add documents (needed: {needed(one)}), or {_BY_OTHERS}" if more else _BY_OTHERS
     return f"{_ahead(one, rival, headline)}, which may be due to chance{_sure(one, headline)}{behind}; next, {advice}"
 
 

@@ -32,7 +32,13 @@ def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, u
     count = max(found.shared for _, found in few)
     shown = f"{count:,} document{'s' if count != 1 else ''}"
     title = f"what {shown} can show of {measure} (95 % level, 80 % power)"
-    return [Section(title=title, header=("pair", "difference", "smallest detectable", "documents needed"), rows=rows)]
+    return [
+        Section(
+            title=title,
+            header=("pair", "difference", "smallest detectable", "documents needed (95 % range)"),
+            rows=rows,
+        )
+    ]
 
 
 def no_ranks(headline: str) -> str:
@@ -117,27 +123,19 @@ def _off_the_scale(found: Difference, unit: str) -> bool:
 
 
 def needed(found: Difference) -> str:
-    """Say how many documents would show the difference that was found, which is not clear yet."""
+    """Say how many documents would show the difference found, and between which numbers this lies with 95 %."""
     if not found.difference:
         return "none: no difference"
     if found.detectable is None:
         return f"at least {FEWEST}" if found.shared < FEWEST else "unknown"
-    if found.needed is None:
-        return "more than a million"
-    more = more_needed(found)
-    least = max(FEWEST, found.needed)
-    if not more:
-        return f"about as many as these: {least:,}"
-    in_all = f"about {_round(least):,}, " if _round(least) != more else "about "
-    return f"{in_all}{more:,} more"
+    about = "more than a million" if found.needed is None else f"about {_round(found.needed):,}"
+    return (
+        about if found.needed_least is None else f"{about} ({_needed_between(found.needed_least, found.needed_most)})"
+    )
 
 
-def more_needed(found: Difference) -> int:
-    """About how many more documents would show the difference that was found, in the two figures that tables have.
-
-    0 where none would, or nobody knows.
-    """
-    return _round(max(0, found.needed - found.shared)) if found.needed is not None else 0
+def _needed_between(least: int, most: int | None) -> str:
+    return f"{_round(least):,} or more" if most is None else f"{_round(least):,} to {_round(most):,}"
 
 
 def _round(count: int) -> int:

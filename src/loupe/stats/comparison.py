@@ -17,7 +17,7 @@ from loupe.stats.bootstrap import Resampled, resample
 from loupe.stats.clusters import Clustered, Row
 from loupe.stats.contrast import Contrast
 from loupe.stats.permutation import contrasts
-from loupe.stats.power import clusters_needed, detectable_difference, unseen_share
+from loupe.stats.power import Pilot, unseen_share
 from loupe.stats.scored_run import ScoredRun
 from loupe.types import SampleScores
 
@@ -35,9 +35,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     `p_holm` is below `LEVEL`. `worst_low` and `worst_high` are set for the headline: the difference lies between them
     with 95 %, whatever documents that were not read are like.
     `detectable` is the smallest difference that such clusters show in four of five cases, and `needed` how many of them
-    show the one found in four of five cases (None: it is 0, or over a million). Fewer may do: `p_holm` says if they
-    did. Where all clusters differ alike, there is no spread to tell these from; `unseen` is then the share of clusters
-    that could differ otherwise. All three are None for fewer clusters than any test needs.
+    show the one found in four of five cases (None: it is 0, or over a million). The number that shows the true one lies
+    between `needed_least` and `needed_most` with 95 % (None: no largest number is known). Where all clusters differ
+    alike, there is no spread to tell these from; `unseen` is then the share of clusters that could differ otherwise.
+    All of them are None for fewer clusters than any test needs.
     """
 
     value_a: float | None = None
@@ -50,6 +51,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     shared: int = 0
     detectable: float | None = None
     needed: int | None = None
+    needed_least: int | None = None
+    needed_most: int | None = None
     unseen: float | None = None
     worst_low: float | None = None
     worst_high: float | None = None
@@ -203,16 +206,17 @@ def _difference(a: Resampled | None, b: Resampled | None, contrast: Contrast | N
         return Difference(value_a=value_a, value_b=value_b)
     difference = value_a - value_b
     clusters = min(a.clusters, b.clusters)
-    testable = contrast is not None and clusters >= FEWEST
-    error = contrast.error if contrast is not None and testable else None
-    # A document that outweighs all others is no sample of which more would show a difference.
-    known = error if contrast is None or contrast.unseen is None or contrast.unseen.effective > FEWEST - 1 else None
+    testable = contrast if clusters >= FEWEST else None
+    pilot = None if testable is None else Pilot.of(testable, clusters)
+    least, most = (None, None) if pilot is None or testable is None else pilot.needed_between(testable.interval(LEVEL))
     return Difference(
         value_a=value_a,
         value_b=value_b,
         difference=difference,
         p=None if contrast is None else contrast.p_value(),
-        detectable=None if known is None else detectable_difference(known, clusters),
-        needed=None if known is None else clusters_needed(known, clusters, difference),
-        unseen=unseen_share(clusters) if testable and error is None else None,
+        detectable=None if pilot is None else pilot.detectable(),
+        needed=None if pilot is None else pilot.needed(),
+        needed_least=least,
+        needed_most=most,
+        unseen=unseen_share(clusters) if testable is not None and testable.error is None else None,
     )

@@ -58,6 +58,13 @@ class Contributions:
         few = float(sizes.sum() ** 2) < sizes.size / 3 * float((sizes**2).sum())
         return few or bool(sizes[sizes > _ROUNDED].min() > 1 - 1e-9)
 
+    @property
+    def alike(self) -> bool:
+        """Whether the clusters that differ all do so by as much, for their weight."""
+        differing = np.abs(self.apart) > _ROUNDED * self.weights
+        sizes = np.abs(self.apart[differing]) / self.weights[differing]
+        return not sizes.size or bool(sizes.min() > sizes.max() * (1 - 1e-9))
+
     def spread(self) -> float:
         """The standard deviation of the difference under random exchanges, less its mean."""
         return float(np.linalg.norm(self.apart - float(self.apart.sum()) * self.weights))
