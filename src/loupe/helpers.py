@@ -19,7 +19,9 @@ from loupe.python_process import PATH_VARIABLE, python_path
 _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     # Every program: where things are, which language, what kind of terminal.
     "plain": (
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TZDIR", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE"),
+        *("LC_COLLATE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "LC_ADDRESS", "LC_IDENTIFICATION"),
+        *("LC_MEASUREMENT", "LC_NAME", "LC_PAPER", "LC_TELEPHONE", "LC_TERMINAL", "LC_TERMINAL_VERSION"),
         *("TERM", "COLUMNS", "LINES", "NO_COLOR", "TMPDIR", "TMP", "TEMP"),
         *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH"),
         *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
@@ -35,7 +37,9 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "compute": (
         *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "BLIS_*", "NUMEXPR_*", "VECLIB_*", "RAYON_*", "ORT_*"),
         *("CUDA_*", "NVIDIA_*", "NCCL_*", "CUDNN_*", "CUBLAS_*", "HIP_*", "ROCR_*", "ROCM_*", "HSA_*", "MIOPEN_*"),
-        *("ONEAPI_*", "ZE_*", "SYCL_*", "PYTORCH_*", "TORCH_*", "TORCHINDUCTOR_*", "TRITON_*", "FLAGS_*", "MALLOC_*"),
+        *("ONEAPI_*", "ZE_*", "SYCL_*", "PYTORCH_*", "TORCH_*", "TORCHINDUCTOR_*", "TRITON_*", "FLAGS_*"),
+        *("MALLOC_ARENA_MAX", "MALLOC_ARENA_TEST", "MALLOC_CHECK_", "MALLOC_CONF", "MALLOC_MMAP_MAX_"),
+        *("MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_", "MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_"),
         *("TOKENIZERS_PARALLELISM", "GPU_DEVICE_ORDINAL", "JAVA_HOME", "LD_PRELOAD"),
         *("CC", "CXX", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"),
     ),
@@ -52,8 +56,8 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     # What a program of the user's own may need to run as in the shell.
     "own": (
-        *("PWD", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "NODE_PATH", "PERL5LIB", "GEM_*", "R_LIBS"),
-        *("PYENV_ROOT", "PYENV_VERSION", "SSH_AUTH_SOCK"),
+        *("PWD", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "NODE_PATH", "PERL5LIB", "GEM_HOME", "GEM_PATH"),
+        *("R_LIBS", "PYENV_ROOT", "PYENV_VERSION", "SSH_AUTH_SOCK"),
     ),
     "desktop": (
         *("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "DESKTOP_SESSION"),
@@ -76,11 +80,12 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "ray": ("RAY_*", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"),
     "npm": ("npm_config_*", "NPM_CONFIG_*", "NPM_TOKEN", "NODE_AUTH_TOKEN"),
 }
-#: Names that are keys, whatever family they belong to. Only installers get such a name: their index may need it.
-#: A token that is counted (MAX_TOKENS, NEW_TOKEN_RATIO) is no key.
+#: Names that may be keys, whatever family they belong to: one of these words in any part of the name. A token is none
+#: beside a word of counting (MAX_TOKENS, NEW_TOKEN_RATIO). Only installers get such a name: their index may need it.
 _KEY: Final = re.compile(
-    r"(^|_)(API)?(KEYS?|SECRETS?|PASSWORDS?|PASSWD|CREDENTIALS?|AUTH|(?<!NEW_)(?<!PER_)TOKEN"
-    r"|((?<=API)|(?<=API_)|(?<=ACCESS_))TOKENS)(_|$)",
+    r"KEY|SECRET|PASS|PWD|CRED|AUTH|JWT|BEARER|COOKIE|SESSION|SIGNATURE|PRIVATE|(API|ACCESS)_?TOKEN"
+    r"|(^|_)(PAT|PW|PEM|PIN|OTP|SIG|SID)\d*(_|$)"
+    r"|^(?!.*_(MAX|MIN|NUM|NEW|PER|RATIO|LIMIT|SIZE|COUNT|BATCH|BATCHED|BUDGET|THRESHOLD|CHUNK)(_|$)).*TOKEN(?!IZ)",
     re.I,
 )
 #: Names of variables that hold places. XDG's count only if they are absolute, fontconfig's are relative to its own.

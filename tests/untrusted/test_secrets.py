@@ -280,6 +280,23 @@ def test_relative_places_are_those_of_the_working_folder_wherever_a_helper_start
     assert found["MY_DATA"] == "a/b", "what is handed on stays as it is"
 
 
+HIDDEN = (
+    *("CUDA_MYTOKEN", "KMP_ACCESSKEY", "ORT_PRIVATEKEY", "LC_MYSECRETX", "MALLOC_CRED", "NCCL_PASSPHRASE", "CUDA_PAT"),
+    *("TORCH_JWT", "TRITON_PWD", "MKL_BEARER", "FLAGS_cookie", "OMP_PASS", "GEM_CREDS", "HF_HUB_PAT", "RAY_PW"),
+    *("HF_DATASETS_SIGNATURE", "TRANSFORMERS_SESSIONID", "RAY_MYSECRET", "VLLM_TOKENS", "SGLANG_TOKEN2", "GEM_X"),
+    *("FLAGS_myAuth", "NVIDIA_PAT2_X", "LC_X", "MALLOC_X"),
+)
+COUNTS = ("VLLM_MAX_TOKENS_PER_EXPERT", "SGLANG_NUM_TOKENS", "OMP_PLACES", "NCCL_P2P_LEVEL", "VLLM_TOKENIZER_POOL")
+COUNTS += ("LC_ALL", "MALLOC_ARENA_MAX", "CUDA_PATH", "TORCH_COMPILE_DEBUG", "RAY_ADDRESS", "RAY_AUTH_TOKEN")
+
+
+def test_no_family_of_variables_hands_on_a_name_that_may_be_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in HIDDEN + COUNTS:
+        monkeypatch.setenv(name, "x")
+    found = helpers.environment(*(group for group in helpers._GROUPS if group not in helpers._KEYED))
+    assert (found.keys() & set(HIDDEN), set(COUNTS) - found.keys()) == (set(), set())
+
+
 #: Where a process may start without saying what it gets: it is a child of one that has been told.
 INHERITS = {"engines/environments/readers/kraken.py", "engines/environments/readers/ocrmypdf.py"}
 STARTERS = frozenset({"Popen", "create_subprocess_exec", "create_subprocess_shell", "check_output", "check_call"})
