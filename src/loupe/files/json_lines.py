@@ -19,8 +19,7 @@ def read_lines(
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield (number from 1, byte offset, line without its end) of every whole line; a torn last line is left out.
 
-    `tell` hears every byte of the file.
-
+    `tell` is called with every line, its end included, also with blank lines and a torn one: it gets the whole file.
     Raises UnsafeFileError for a line that is too long to be a record.
     """
     try:

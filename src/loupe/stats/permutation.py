@@ -1,4 +1,4 @@
-"""The paired permutation test: what if the two runs had been exchanged on any page?
+"""Compare two runs with a paired permutation test, which exchanges the runs on pages at random.
 
 If two engines are equally good, each page's pair of scores could as well stand the other way round. Sources: E. S.
 Edgington, "Randomization Tests" (1980); S. Riezler and J. Maxwell, ACL workshop 2005, who find that it errs less often
@@ -32,7 +32,7 @@ _STEP = 1e-5
 
 
 def contrasts(analysis: Analysis, a: Clustered, b: Clustered) -> dict[str, Contrast]:
-    """Run a against run b by each measure that both have and that exchanges can tell; both over the same clusters."""
+    """Return the contrast of two runs over the same clusters by each measure that both have and exchanges define."""
     summarize = analysis.summarize
     common = [one for one in analysis.measures if one.name in a.measures and one.name in b.measures]
     if not common:
@@ -67,7 +67,11 @@ def contrasts(analysis: Analysis, a: Clustered, b: Clustered) -> dict[str, Contr
 
 
 def contributions(single: Floats, weights: Floats, possible: float) -> Contributions | None:
-    """What each cluster adds to the difference, of the differences as it is and with each cluster exchanged alone."""
+    """Return what each cluster adds to a difference, or None if its differences or its scale are not known.
+
+    `single` is the difference as it is, then with each cluster exchanged alone. `possible` is the largest difference
+    that one cluster can have.
+    """
     apart = (single[0] - single[1:]) / 2
     if not (np.isfinite(apart).all() and math.isfinite(possible) and possible > 0):
         return None
@@ -76,7 +80,7 @@ def contributions(single: Floats, weights: Floats, possible: float) -> Contribut
 
 
 def possible_difference(measure: Measure, a: MeasureRows, b: MeasureRows) -> float:
-    """By how much two runs can differ on one cluster: the scale of the measure, or what is seen where it has none."""
+    """Return by how much two runs can differ on one cluster: the scale of the measure, else the range seen."""
     if measure.unit == "count":
         return float(max(len(a.counts), len(b.counts)))
     if measure.bounded or (measure.unit == "fraction" and measure.higher_is_better):
@@ -88,7 +92,7 @@ def possible_difference(measure: Measure, a: MeasureRows, b: MeasureRows) -> flo
 
 
 def _weights(measures: Sequence[Measure], a: Clustered, b: Clustered) -> dict[str, Floats]:
-    """How much each cluster weighs in a measure: its share of the denominators, else of the rows. They add up to 1."""
+    """Return the weight of each cluster in a measure: its share of the denominators, else of the rows."""
     size = len(a.labels)
     found = {}
     for measure in measures:
@@ -104,7 +108,7 @@ def _weights(measures: Sequence[Measure], a: Clustered, b: Clustered) -> dict[st
 def _slopes(
     runs: _Exchangeable, parts: Sequence[str], summarize: Callable[[Values], Values]
 ) -> dict[str, dict[str, float]]:
-    """By how much each composite moves with each of its parts, either way, halfway between the two runs."""
+    """Return by how much each composite moves with each of its parts, either way, halfway between the two runs."""
     first, second = runs.values(np.ones((1, runs.clusters)))
     steps = np.concatenate([np.zeros((1, len(parts))), _STEP * np.eye(len(parts))])
     moved = {name: (first[name][0] + second[name][0]) / 2 + steps[:, place] for place, name in enumerate(parts)}
@@ -116,7 +120,7 @@ def _slopes(
 
 
 def _with_parts(weights: Mapping[str, Floats], slopes: Mapping[str, Mapping[str, float]]) -> dict[str, Floats]:
-    """The same with composites: the weights of what a composite is made of, each by how much it moves it."""
+    """Return the weights with those of composites: the weights of the parts, each times its slope."""
     size = next(iter(weights.values())).size
     return dict(weights) | {
         name: _shares(np.sum([slope * weights[part] for part, slope in each.items()], axis=0) + np.zeros(size))
@@ -166,7 +170,7 @@ class _Exchangeable:
             self._differing |= each[self.order]
 
     def signs(self, *, draws: int, seed: int) -> Iterator[Floats]:
-        """Rows of ±1 in parts of shape (some rows, clusters); the very first row is the data as it is, all +1.
+        """Yield rows of ±1 in parts of shape (some rows, clusters); the very first row is the data as it is, all +1.
 
         All ways to exchange the clusters that differ, if these are few; else so many random ones.
         """
@@ -189,7 +193,7 @@ class _Exchangeable:
             yield part
 
     def values(self, signs: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Every measure of both runs for each row of signs: where one is −1, the cluster is exchanged."""
+        """Return every measure of both runs for each row of signs; −1 exchanges the cluster."""
         a, b = self._of_sums(signs @ self._halves)
         for measure, first, second in self._pooled:
             a[measure.name] = np.array([_exchanged(measure, first, second, row) for row in signs])
@@ -197,7 +201,7 @@ class _Exchangeable:
         return a, b
 
     def values_of_single_exchanges(self) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Every measure of both runs as they are, and with each cluster exchanged alone; nan where that takes long."""
+        """Return every measure of both runs as they are, and with each cluster exchanged alone; nan if slow."""
         total = self._halves.sum(axis=0)
         a, b = self._of_sums(np.concatenate([total[None], total - 2 * self._halves]))
         moving = np.flatnonzero(self._differing)
@@ -229,7 +233,7 @@ class _Exchangeable:
         summarize: Callable[[Values], Values] | None,
         names: Sequence[str],
     ) -> dict[str, Floats]:
-        """The differences of two runs by these measures, composites among them."""
+        """Return the differences of two runs by these measures, composites among them."""
         first, second = (values if summarize is None else values | _summarized(values, summarize) for values in both)
         return {name: first[name] - second[name] for name in names}
 

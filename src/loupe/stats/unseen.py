@@ -1,4 +1,4 @@
-"""What documents that were not drawn may still change: bounds of a mean that hold whatever these documents are like.
+"""Compute bounds of a mean that hold whatever the documents are like that were not read.
 
 Source: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
 variable", Mathematical Methods of Statistics 14 (2005). One document is added that is as bad as any can be, and each of
@@ -87,7 +87,9 @@ class Contributions:
 
     def _ends(self, level: float, possible: float) -> tuple[float, float]:
         low, high = -self._upper(-self.apart, level / 2, possible), self._upper(self.apart, level / 2, possible)
-        return max(low, -self.possible), min(high, self.possible)
+        # A composite that is no sum of its parts may be further apart.
+        most = max(self.possible, abs(float(self.apart.sum())))
+        return max(low, -most), min(high, most)
 
     def _upper(self, apart: Floats, tail: float, possible: float) -> float:
         """The end above, where one more cluster adds all that is possible, or as much as the one that adds most.

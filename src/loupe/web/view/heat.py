@@ -35,7 +35,7 @@ class HeatMap:
 
     @property
     def reasons(self) -> list[str]:
-        """Why cells have no value."""
+        """The reasons why cells have no value, each once."""
         rows = [self.whole, *(row for _, shown, _ in self.tags for row in shown)]
         return list(dict.fromkeys(cell.reason for row in rows for cell in row.cells if cell.reason))
 
