@@ -107,11 +107,13 @@ def test_a_pack_that_calls_itself_a_published_set_is_not_taken_for_it(tmp_path: 
         checked = loupe("data", "verify", cwd=tmp_path, env=here(tmp_path))
         assert checked.returncode == 0 and said in checked.stderr and "file right" not in checked.stderr
         store = tmp_path / "store/ocrbench"
-        assert f"for the published set: mv {store} {store}.old && loupe data get ocrbench\n" in checked.stderr
+        remedy = f"published set; to fetch that: mv {store} {store}.old && loupe data get ocrbench\n"
+        assert remedy in checked.stderr
         (facts,) = json.loads(loupe("data", "verify", "--json", cwd=tmp_path, env=here(tmp_path)).stdout)
         assert facts["origin"] == origin and len(facts["sizes"]) == 1
         # The same folder under a manifest that was changed, or copied from elsewhere, is of unknown origin.
         (tmp_path / "store/ocrbench/loupe-data.json").write_text(json.dumps(manifest | {"fetched": "today"}))
+    assert remedy in loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path)).stderr
 
 
 def test_a_run_finds_what_was_fetched_and_asks_no_hub(tmp_path: Path) -> None:

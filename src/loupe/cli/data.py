@@ -116,6 +116,7 @@ def get(
     """
     from loupe.benchmarks.registry import find_data_set
     from loupe.data.hub.download import Order
+    from loupe.data.hub.origin import origin_of
     from loupe.data.hub.store import default_root
 
     if to and len(names) > 1:
@@ -129,6 +130,8 @@ def get(
         show_survey(orders, json=json, plain=plain)
         return
     done = [fetch(order, plain=plain) for order in orders]
+    for line in (line for order in orders for line in _remedy(order.root, origin_of(order.root))):
+        say(line)
     if json:
         as_json([facts_of(order, manifest) for order, manifest in zip(orders, done, strict=True)])
 
@@ -165,8 +168,10 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
                 print_line(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
             right = f"{len(manifest.files) - len(bad):,} of {files_text(len(manifest.files))}"
             say(f"{root}: {right} {_compared(origin, manifest)}")
-            for line in (*sizes, *_remedy(root, origin)):
+            for line in sizes:
                 say(f"{root}: {line}")
+            for line in _remedy(root, origin):
+                say(line)
     if json:
         as_json(report)
     if wrong:
@@ -289,7 +294,8 @@ def _remedy(root: Path, origin: str) -> Iterator[str]:
 
     for dataset in data_sets().values():
         if origin in _UNPROVEN and default_root(dataset.place) == root:
-            yield f"for the published set: mv {word(root)} {word(f'{root}.old')} && loupe data get {word(dataset.id)}"
+            anew = f"mv {word(root)} {word(f'{root}.old')} && loupe data get {word(dataset.id)}"
+            yield f"{root} is not proven to be the published set; to fetch that: {anew}"
             return
 
 
