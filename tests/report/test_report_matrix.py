@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from loupe.cli.shared.terminal_tables import tab_separated
+from loupe.results import matrix
 from loupe.results.matrix import Cell, cell_text, make_matrix, matrix_sections
+from loupe.results.scored_here import result_of
 from loupe.runs.drawn import Drawn
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
@@ -46,6 +48,14 @@ def a_run(root: Path, engine: str, benchmark: str = "toy", *, result: Result | N
 def lines(root: Path) -> list[str]:
     folders = [RunFolder.open(file.parent) for file in sorted(root.glob("*/*/run.json"))]
     return list(tab_separated(matrix_sections(make_matrix(folders))))
+
+
+def test_each_result_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[RunFolder] = []
+    monkeypatch.setattr(matrix, "result_of", lambda folder: (read.append(folder), result_of(folder))[1])
+    a_run(tmp_path, "a")
+    a_run(tmp_path, "b", "other")
+    assert len(lines(tmp_path)) == 3 and [folder.info.engine for folder in read] == ["a", "b"]
 
 
 def test_engines_are_rows_benchmarks_are_columns_and_what_was_not_run_is_a_dash(tmp_path: Path) -> None:
