@@ -19,13 +19,11 @@ def _end_at_interrupts() -> None:
         _signal.signal(_signal.SIGINT, end_at_interrupt)
 
 
-_end_at_interrupts()
-
-from loupe.python_process import leave_working_folder  # noqa: E402
-
-
 def main() -> int:
     """Run the command line and return its exit code."""
+    _end_at_interrupts()
+    from loupe.python_process import leave_working_folder
+
     leave_working_folder()
     from loupe.cli import main as run
 

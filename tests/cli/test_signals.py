@@ -2,6 +2,7 @@
 
 import os
 import pty
+import runpy
 import signal
 import subprocess
 import sys
@@ -47,6 +48,15 @@ sys.addaudithook(press)
 from loupe.__main__ import main
 sys.exit(main())
 """
+
+
+def test_only_the_command_takes_ctrl_c_from_its_process() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        runpy.run_module("loupe.__main__", run_name="imported")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("module", ["loupe.python_process", "click", "loupe.results"])
