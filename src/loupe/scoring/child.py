@@ -20,9 +20,6 @@ from loupe.files.scratch import clear_away, sweep
 from loupe.typed import msgpack_decoder
 from loupe.types import Prediction, Sample, SampleScores
 
-#: Folders of metrics, which sweep none themselves (`metrics/cdm/drawing/limited_processes.py`).
-_FOLDERS = ("loupe-tex-", "loupe-xdv-", "loupe-gs-")
-
 
 class Start(msgspec.Struct):
     """First message to a worker: what to score with. `memory` is in bytes, 0 for no limit."""
@@ -67,6 +64,7 @@ def main() -> None:
     inbox = inbox_of(os.fdopen(tasks, "rb"))
     start = msgpack_decoder(Start).decode(inbox.get())
     from loupe.benchmarks.registry import load_benchmark
+    from loupe.metrics.cdm.drawing.limited_processes import FOLDERS
     from loupe.scoring.scorer import one_line, prepare_samples, score_sample
 
     try:
@@ -76,7 +74,7 @@ def main() -> None:
         _send(answers, msgspec.msgpack.encode(Ready(error=one_line(error))))
         return
     os.dup2(nowhere, 2)
-    for prefix in _FOLDERS:
+    for prefix in FOLDERS:
         sweep(prefix)
     _send(answers, msgspec.msgpack.encode(Ready()))
     while True:

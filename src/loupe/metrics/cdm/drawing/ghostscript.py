@@ -19,7 +19,7 @@ import pypdfium2
 from PIL.PngImagePlugin import PngImageFile
 
 from loupe.metrics.cdm.drawing.boxes import DPI, PageInk, ink_of_pixels
-from loupe.metrics.cdm.drawing.limited_processes import private_folder, read_bounded, run_limited
+from loupe.metrics.cdm.drawing.limited_processes import GHOSTSCRIPT, private_folder, read_bounded, run_limited
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
 from loupe.metrics.cdm.drawing.tex_tools import BrokenTexError
 
@@ -59,7 +59,7 @@ def _empty_page() -> bytes:
 def _drawn(pdf: bytes, pages: range) -> list[PageInk | str]:
     if not _are_pages_of_ours(pdf, pages):
         return ["not drawn"] * len(pages)
-    with private_folder("loupe-gs-") as folder:
+    with private_folder(GHOSTSCRIPT) as folder:
         (folder / "formulas.pdf").write_bytes(pdf)
         words = [
             *(

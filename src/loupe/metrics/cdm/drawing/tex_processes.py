@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from loupe.metrics.cdm.drawing.limited_processes import Answers, Ending, private_folder, read_bounded, run_limited
+from loupe.metrics.cdm.drawing.limited_processes import (
+    DRIVER,
+    TEX,
+    Answers,
+    Ending,
+    private_folder,
+    read_bounded,
+    run_limited,
+)
 from loupe.metrics.cdm.drawing.pdf_pages import page_count
 from loupe.metrics.cdm.drawing.tex_documents import Template
 from loupe.metrics.cdm.drawing.xdv_specials import is_harmless_xdv
@@ -31,7 +39,7 @@ def run_tex(template: Template, document: str, *, seconds: int, answers: Answers
 
     `answers`: what to say where a document that turns to `\\errorstopmode` asks.
     """
-    with private_folder("loupe-tex-") as folder:
+    with private_folder(TEX) as folder:
         (folder / "formulas.tex").write_text(document, encoding="utf-8")
         surroundings = environment(folder, template.program)
         driven = template.program == "xelatex"
@@ -46,7 +54,7 @@ def run_tex(template: Template, document: str, *, seconds: int, answers: Answers
 
 def _driven(xdv: bytes, *, seconds: int) -> tuple[bytes, Failure]:
     """XeTeX's output as PDF; in a folder of its own, where the formula cannot have left settings or fonts."""
-    with private_folder("loupe-xdv-") as folder:
+    with private_folder(DRIVER) as folder:
         (folder / "formulas.xdv").write_bytes(xdv)
         words = ["xdvipdfmx", "-q", "-E", "-o", "formulas.pdf", "formulas.xdv"]
         failure = run_limited(words, folder, seconds=seconds, environment=environment(folder, "xelatex"))
