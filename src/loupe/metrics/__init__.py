@@ -1,4 +1,7 @@
-"""Metrics: pure functions of (prediction, reference). Of Loupe, they import only `errors` and `former_names`."""
+"""Metrics: pure functions of (prediction, reference).
+
+Of Loupe, they import only `errors`, `former_names` and `helpers`.
+"""
 
 from loupe.metrics.alignment import (
     EditCounts,
