@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import interval, resample
+from loupe.stats.bounds_of_unread import evidence
 from loupe.stats.clusters import Clustered, MeasureRows
 from loupe.stats.comparison import compare
 from loupe.stats.estimates import estimate_clustered
 from loupe.stats.stopping import FEWEST, STEP, Goal, Look, decide, look
-from loupe.stats.unseen import evidence
 from loupe.types import Measure, SampleScores, Score
 
 GOAL = Goal(half_width=0.01, most=1000)

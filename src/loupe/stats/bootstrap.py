@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
+from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.student import t_quantile
-from loupe.stats.unseen import Contributions
 from loupe.types import Measure, Values
 
 CONFIDENCE = 0.95
@@ -202,7 +202,7 @@ def interval(values: Resampled, answers: Contributions | None = None) -> tuple[f
     """The 95 % interval, or None where the draws say nothing: they cannot vary, or are all equal.
 
     With few clusters it is at least Student's, within the bounds of the measure. `answers` are clusters that are right
-    or wrong altogether, less a half: they have the exact interval of a share (unseen.py), which needs no draws.
+    or wrong altogether, less a half: they have the exact interval of a share (`Contributions.ends`), without draws.
     """
     if not _can_vary(values):
         return None

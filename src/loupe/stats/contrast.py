@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Floats
-from loupe.stats.unseen import Contributions
 
 #: Differences of equal sums may differ by rounding (times the value, if that is larger); so much counts as reaching.
 _SLACK = 1e-12
@@ -28,14 +28,14 @@ class Contrast:
     """One measure of two runs: the difference, and the ends between which each exchange reaches it, both sorted.
 
     The runs as they are count as an exchange. `error` is the standard error of the difference; None where the exchanges
-    have no spread. `unseen` is what documents that were not drawn may still change; None where nobody can tell.
+    have no spread. `contributions` bound what documents not read may change; None if unknown.
     """
 
     difference: float
     lows: Floats
     highs: Floats
     error: float | None
-    unseen: Contributions | None = None
+    contributions: Contributions | None = None
 
     def p_value(self) -> float:
         """Two-sided: the share of exchanges that set the runs at least as far apart. Identical runs: 1."""
@@ -52,8 +52,8 @@ class Contrast:
         """
         tested = self._not_rejected(level)
         ends = tested
-        if self.unseen is not None and (tested is None or self.unseen.sparse):
-            ends = self.unseen.likely_ends(level)
+        if self.contributions is not None and (tested is None or self.contributions.sparse):
+            ends = self.contributions.likely_ends(level)
         if ends is None:
             return None
         low, high = min(ends[0], self.difference), max(ends[1], self.difference)
@@ -66,7 +66,7 @@ class Contrast:
 
     def bounds(self, level: float) -> tuple[float, float] | None:
         """Between which the difference lies whatever the documents are like that were not drawn."""
-        return None if self.unseen is None else self.unseen.ends(level)
+        return None if self.contributions is None else self.contributions.ends(level)
 
     def _not_rejected(self, level: float) -> tuple[float, float] | None:
         """None where the clusters all differ alike, or are too few for any difference to be that rare."""
@@ -78,7 +78,7 @@ class Contrast:
 
 
 def contrast(
-    exchanged: Floats, weights: Floats, unseen: Contributions | None = None, *, clusters: int
+    exchanged: Floats, weights: Floats, contributions: Contributions | None = None, *, clusters: int
 ) -> Contrast | None:
     """Of the differences in all exchanges and the weights that keep their sign (−1..1); `clusters` have the measure.
 
@@ -91,7 +91,7 @@ def contrast(
         return None
     rest = exchanged - difference * weights
     slack = _SLACK * max(1.0, abs(difference))
-    spread = float(np.sqrt(np.mean(rest[defined] ** 2))) if unseen is None else unseen.spread()
+    spread = float(np.sqrt(np.mean(rest[defined] ** 2))) if contributions is None else contributions.spread()
     with np.errstate(divide="ignore", invalid="ignore"):
         more, less = np.maximum(1 + weights, 0.0), np.maximum(1 - weights, 0.0)
         up = np.fmax((slack + rest) / more, (slack - rest) / less)
@@ -102,5 +102,5 @@ def contrast(
         lows=np.sort(difference - down),
         highs=np.sort(difference + up),
         error=spread * math.sqrt(clusters / (clusters - 1)) if spread > slack else None,
-        unseen=unseen,
+        contributions=contributions,
     )

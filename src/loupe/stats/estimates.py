@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import Resampled, interval, resample
+from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, MeasureRows, Row, sort_into_clusters
-from loupe.stats.unseen import Contributions
 from loupe.types import Estimate, Measure
 
 #: A part of a run (a slice, a tag, a label) over fewer clusters has no interval: it would span most of the scale.

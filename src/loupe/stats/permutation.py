@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import Computed, cluster_values, places_of, value_of
+from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.contrast import Contrast, contrast
-from loupe.stats.unseen import Contributions
 from loupe.types import Measure, Values
 
 #: Signs drawn at a time; bounds the memory of a draw.

@@ -19,10 +19,10 @@ from statistics import NormalDist
 import numpy as np
 
 from loupe.stats.bootstrap import CONFIDENCE
+from loupe.stats.bounds_of_unread import evidence
 from loupe.stats.clusters import Floats
 from loupe.stats.contrast import Contrast
 from loupe.stats.student import t_quantile
-from loupe.stats.unseen import evidence
 
 #: How often a difference of this size is to be found.
 POWER = 0.80
@@ -63,7 +63,7 @@ class Pilot:
         """
         if contrast.error is None:
             return None
-        seen = contrast.unseen
+        seen = contrast.contributions
         if seen is None:
             return Pilot(contrast.difference, contrast.error, documents, documents, 2 / (documents - 1))
         effective = min(seen.effective, float(documents))

@@ -19,11 +19,11 @@ import numpy as np
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import interval, resample
+from loupe.stats.bounds_of_unread import ENOUGH, evidence
 from loupe.stats.clusters import Clustered, Floats
 from loupe.stats.comparison import LEVEL
 from loupe.stats.estimates import right_or_wrong
 from loupe.stats.permutation import contrasts
-from loupe.stats.unseen import ENOUGH, evidence
 
 #: Why nothing more is read: the interval is narrow enough; there may be no more pages; or it goes on.
 Ended: TypeAlias = Literal["width", "pages", ""]

@@ -178,8 +178,8 @@ def _why(found: Look, until: Until, pages: int) -> str:
 
 def _doubt(found: Look, until: Until) -> str:
     """Why a width that is narrow enough is not believed; "" where it is not."""
+    from loupe.stats.bounds_of_unread import ENOUGH
     from loupe.stats.stopping import FEWEST
-    from loupe.stats.unseen import ENOUGH
 
     if found.half_width is None or found.half_width * until.scale > until.half_width:
         return ""

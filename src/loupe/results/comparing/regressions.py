@@ -3,7 +3,7 @@
 Without a margin a measure got worse where the table says `worse`. With one, the question is that of a test of
 non-inferiority: the headline counts as kept only if a loss of the margin or more is excluded, whatever documents that
 were not read are like (G. Piaggio et al., "Reporting of Noninferiority and Equivalence Randomized Trials", JAMA 308
-(2012); stats/unseen.py).
+(2012); stats/bounds_of_unread.py).
 """
 
 from __future__ import annotations
