@@ -45,7 +45,7 @@ class Contributions:
 
     @property
     def sparse(self) -> bool:
-        """Whether the clusters seen say little of others: few of them differ, or all that differ do so by as much.
+        """True if the clusters seen say little of others: few of them differ, or all that differ do so by as much.
 
         Few are fewer than a third of them, by their effective number (Σ |d|)² / Σ d²: m if m clusters differ alike,
         0.64 n for normal differences. Right and wrong answers differ alike.
@@ -60,26 +60,26 @@ class Contributions:
 
     @property
     def alike(self) -> bool:
-        """Whether the clusters that differ all do so by as much, for their weight."""
+        """True if the clusters that differ all do so by as much, for their weight."""
         differing = np.abs(self.apart) > _ROUNDED * self.weights
         sizes = np.abs(self.apart[differing]) / self.weights[differing]
         return not sizes.size or bool(sizes.min() > sizes.max() * (1 - 1e-9))
 
     def spread(self) -> float:
-        """The standard deviation of the difference under random exchanges, less its mean."""
+        """Return the standard deviation of the difference under random exchanges, less its mean."""
         return float(np.linalg.norm(self.apart - float(self.apart.sum()) * self.weights))
 
     @property
     def effective(self) -> float:
-        """How many clusters of equal weight tell as much as these: 1 / Σ w²."""
+        """The number of clusters of equal weight that tell as much as these: 1 / Σ w²."""
         return 1 / float((self.weights**2).sum())
 
     def ends(self, level: float) -> tuple[float, float]:
-        """Between which the difference lies, whatever the clusters not seen are like; either end errs in level / 2."""
+        """Return bounds that hold whatever the clusters not read are like; either end errs in level / 2."""
         return self._ends(level, self.possible)
 
     def likely_ends(self, level: float) -> tuple[float, float]:
-        """The same; but if several clusters differ, those not seen differ by no more than these do."""
+        """Return bounds for which clusters not read differ by no more than those read, if several of these differ."""
         rest = self.apart - float(self.apart.sum()) * self.weights
         if np.abs(rest).max() <= _ROUNDED or evidence(rest) < _SEVERAL:
             return self.ends(level)
@@ -92,7 +92,7 @@ class Contributions:
         return max(low, -most), min(high, most)
 
     def _upper(self, apart: Floats, tail: float, possible: float) -> float:
-        """The end above, where one more cluster adds all that is possible, or as much as the one that adds most.
+        """Return the upper end if one more cluster adds all that is possible, or as much as the one that adds most.
 
         That cluster is as large as the one in which the average unit lies.
         """
@@ -117,7 +117,9 @@ class Contributions:
 
 
 def evidence(influence: Floats) -> float:
-    """How many clusters of equal weight tell as much about the spread: (Σ d²)² / Σ d⁴, all of them if none differs.
+    """Return how many clusters of equal weight tell as much about the spread: (Σ d²)² / Σ d⁴.
+
+    All of them if none differs.
 
     >>> evidence(np.array([1.0, -1.0, 1.0, -1.0])), evidence(np.array([3.0, 0.0, -3.0, 0.0]))
     (4.0, 2.0)
@@ -132,17 +134,17 @@ def evidence(influence: Floats) -> float:
 
 
 def _highest(apart: Floats, weights: Floats) -> float:
-    """The largest difference that a cluster has by itself."""
+    """Return the largest difference that a cluster has by itself."""
     return float((apart[weights > 0] / weights[weights > 0]).max())
 
 
 def _z(terms: Floats) -> float:
-    """How many standard deviations of a normal variable leave that chance above them."""
+    """Return above how many standard deviations a normal variable lies with the same chance."""
     return -_NORMAL.inv_cdf(min(max(chance_above(terms), 1e-14), 1 - 1e-14))
 
 
 def chance_above(terms: Floats) -> float:
-    """The chance that Σ rᵢ Eᵢ is above 0, the Eᵢ being independent exponential variables of mean 1.
+    """Return the chance that Σ rᵢ Eᵢ is above 0, the Eᵢ being independent exponential variables of mean 1.
 
     >>> round(chance_above(np.array([1.0, -3.0])), 2)
     0.25

@@ -65,11 +65,11 @@ class Contrast:
         return low, high if high < 0 else min(most, -_ROUNDED)
 
     def bounds(self, level: float) -> tuple[float, float] | None:
-        """Between which the difference lies whatever the documents are like that were not drawn."""
+        """Return bounds of the difference that hold whatever the documents not read are like, None if unknown."""
         return None if self.contributions is None else self.contributions.ends(level)
 
     def _not_rejected(self, level: float) -> tuple[float, float] | None:
-        """None where the clusters all differ alike, or are too few for any difference to be that rare."""
+        """Return the ends by exchanges alone; None if all clusters differ alike, or are too few for this level."""
         least = math.ceil(level * self.lows.size - _SLACK)
         if least < 1 or self.error is None:
             return None
