@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+import loupe
+from loupe.benchmarks import benchmark_id
 from loupe.cli import main
+from loupe.cli.runs import describe
 from loupe.cli.shared.terminal_tables import fitted
+from loupe.errors import UsageError
 from loupe.files.folder import Folder
+from loupe.pipeline.packs import unpack, write_pack
 from loupe.results.group_titles import run_names
+from loupe.results.reproduction import checked_run, finished_runs
 from loupe.results.sections import Section, format_estimate, format_margin
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
@@ -86,3 +94,32 @@ def test_a_name_that_is_too_long_for_a_file_is_said_so(
     error, hint = capsys.readouterr().err.splitlines()
     assert error.startswith(f"error: {what}") and "is too long for" in error and len(error) < 120
     assert hint.startswith("hint: choose a shorter one")
+
+
+def test_a_folder_that_is_called_like_a_benchmark_never_counts_as_it(tmp_path: Path) -> None:
+    names = {"docvqa": "own-docvqa", "DocVQA": "own-DocVQA", "sample-pages": "own-sample-pages", "letters": "letters"}
+    assert {name: benchmark_id(f"{tmp_path}/{name}") for name in names} == names
+    answers = {f"p{number}": "alpha" for number in range(6)}
+    run = loupe.score(str(make_folder(tmp_path, name="docvqa")), answers, runs=tmp_path / "runs", name="model")
+    assert run.path == tmp_path / "runs/model/own-docvqa" and run.benchmark == "own-docvqa"
+    assert run.signature.startswith("own-docvqa:1|")
+    # A stranger writes the id that he likes.
+    write_pack(RunFolder.open(run.path), tmp_path / "honest.tar.gz", with_truth=True)
+    for name in ("run.json", "result.json"):
+        file = run.path / name
+        file.write_text(file.read_text().replace("own-docvqa", "docvqa"))
+    shutil.copytree(run.path, tmp_path / "runs/model/docvqa")
+    forged = RunFolder.open(tmp_path / "runs/model/docvqa")
+    assert json.loads((forged.path / "run.json").read_text())["benchmark_id"] == "docvqa"
+    assert describe(forged)["benchmark"] == "own-docvqa@1"
+    stored = forged.stored_result()
+    assert stored and stored.benchmark == "own-docvqa" and stored.signature == forged.info.signature
+    again = loupe.Run(forged.path)
+    assert again.benchmark == "own-docvqa"
+    assert not finished_runs(tmp_path / "runs", "model", "docvqa", "1")
+    with pytest.raises(UsageError, match="is a run of own-docvqa@1, not of docvqa@1"):
+        checked_run(forged, "docvqa", "1")
+    write_pack(forged, tmp_path / "pack.tar.gz", with_truth=True)
+    there = unpack(tmp_path / "pack.tar.gz", tmp_path / "there")
+    assert there.path.name == "own-docvqa" and describe(there)["benchmark"] == "own-docvqa@1"
+    assert unpack(tmp_path / "pack.tar.gz", tmp_path / "there", again=True).path == there.path

@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import pkgutil
 import re
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -24,6 +22,9 @@ from loupe.data import trust
 from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UntrustedError, UsageError, beginning, completed, did_you_mean, nearest
 from loupe.files.foreign import real_path
+from loupe.runs.installed import benchmark_entry_points, id_apart
+from loupe.runs.installed import benchmark_ids as benchmark_ids
+from loupe.runs.installed import is_installed as is_installed
 from loupe.typed import convert, wrong_type
 from loupe.types import INTERNAL, Benchmark, DataSet, Load, Sample
 
@@ -40,19 +41,6 @@ _CALLED = {
     "markdown": ("page", "document", "markdown", "parsing"),
 }
 
-#: What else lies in this folder.
-_NO_BENCHMARKS = frozenset({"registry", "shared", "folders", "published"})
-
-
-def benchmark_ids() -> list[str]:
-    """The ids of all installed benchmarks, sorted; nothing is imported."""
-    return sorted(name for name in _own_modules() | _entry_points().keys() if not name.startswith("_"))
-
-
-def is_installed(name: str) -> bool:
-    """Whether `id` or `id@version` names an installed benchmark, of whatever version; nothing is imported."""
-    return name.partition("@")[0] in benchmark_ids()
-
 
 def benchmark_names() -> list[str]:
     """What all installed benchmarks are called, each id followed by its other versions as `id@version`."""
@@ -62,12 +50,6 @@ def benchmark_names() -> list[str]:
         for benchmarks in [versions_of(ident)]
         for one in benchmarks
     ]
-
-
-@functools.cache
-def _own_modules() -> frozenset[str]:
-    package = importlib.import_module("loupe.benchmarks")
-    return frozenset(info.name for info in pkgutil.iter_modules(package.__path__)) - _NO_BENCHMARKS
 
 
 def full_name(name: str) -> str:
@@ -183,9 +165,12 @@ def is_own_folder(name: str) -> bool:
 
 
 def benchmark_id(name: str) -> str:
-    """The id under which runs of `name` are filed: the id itself, else the name of the folder or file."""
+    """The id under which runs of `name` are filed: the id itself, else the name of the folder or file.
+
+    A folder or file that is called like an installed benchmark has an id of its own.
+    """
     ident = name.partition("@")[0]
-    return ident if ident in benchmark_ids() else real_path(Path(name)).stem
+    return ident if ident in benchmark_ids() else id_apart(name, real_path(Path(name)).stem)
 
 
 def filed_as(name: str) -> str:
@@ -206,11 +191,6 @@ def name_of_run(info: RunInfo) -> str:
     return filed_as(info.benchmark) if versioned else info.benchmark_id
 
 
-@functools.cache  # looking through the metadata of every installed package takes ten milliseconds
-def _entry_points() -> Mapping[str, str]:
-    return {point.name: point.value for point in entry_points(group="loupe.benchmarks")}
-
-
 def _from_module(ident: str) -> Benchmark:
     """The usual version of an installed benchmark."""
     return versions_of(ident)[0]
@@ -218,7 +198,7 @@ def _from_module(ident: str) -> Benchmark:
 
 def versions_of(ident: str) -> tuple[Benchmark, ...]:
     """All versions of an installed benchmark; the first is the one that the id alone stands for."""
-    target = _entry_points().get(ident, f"loupe.benchmarks.{ident}:benchmark")
+    target = benchmark_entry_points().get(ident, f"loupe.benchmarks.{ident}:benchmark")
     place, _, attribute = target.partition(":")
     module = importlib.import_module(place)
     benchmark = getattr(module, attribute or "benchmark")

@@ -31,6 +31,7 @@ from loupe.files.whole_folder import whole_folder
 from loupe.pipeline.spent import OF_NODE
 from loupe.runs.folder import PREDICTIONS, RESULT, RUN, SCORES, RunFolder
 from loupe.runs.info import RunInfo
+from loupe.runs.installed import named_apart
 from loupe.typed import encode_json, json_decoder
 from loupe.types import UNDECODABLE, Prediction, Result, SampleScores
 
@@ -310,7 +311,7 @@ def _checked(source: Path) -> RunInfo:
         seen.add(name)
         folders |= above
         if name == RUN:
-            found = _decoded(stream.read(_LARGEST_INFO), RunInfo, f"{source}: {RUN}")
+            found = named_apart(_decoded(stream.read(_LARGEST_INFO), RunInfo, f"{source}: {RUN}"))
         elif name == RESULT:
             _decoded(stream.read(), Result, f"{source}: {RESULT}")
         elif name in (PREDICTIONS, SCORES):

@@ -22,6 +22,7 @@ from loupe.files.folder import Folder
 from loupe.files.json_lines import RecordLog, read_lines, replacing_lines
 from loupe.former_names import record_of_now
 from loupe.runs.info import RunInfo, differences, signature
+from loupe.runs.installed import id_apart, named_apart, signed_apart
 from loupe.runs.lock import LOCK, locked
 from loupe.runs.places import Place, Places
 from loupe.runs.stored_records import StoredRecords
@@ -70,7 +71,7 @@ class RunFolder:
             info = json_decoder(RunInfo).decode(stored)
             if (now := record_of_now(info.benchmark_id, stored)) != stored:
                 info = json_decoder(RunInfo).decode(now)
-            return cls(files, info)
+            return cls(files, named_apart(info))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise RunError(f"no run at {files.path}", hint="loupe runs") from None
         except UNDECODABLE as error:
@@ -273,9 +274,12 @@ class RunFolder:
 
     def _decoded_result(self, data: bytes) -> Result:
         try:
-            return json_decoder(Result).decode(record_of_now(self.info.benchmark_id, data))
+            result = json_decoder(Result).decode(record_of_now(self.info.benchmark_id, data))
         except UNDECODABLE as error:
             raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {word(self.path)}") from None
+        ident = id_apart(self.info.benchmark, result.benchmark)
+        signed = signed_apart(result.signature, result.benchmark, ident)
+        return msgspec.structs.replace(result, benchmark=ident, signature=signed)
 
     def _write_seal(self, made_from: str, result: bytes, scores: str, answers: str) -> None:
         mac = seal("result", *self._sealed_parts(made_from, result, scores, answers))

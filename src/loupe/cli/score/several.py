@@ -120,7 +120,7 @@ def _data_of(info: RunInfo, data: Path | None) -> Path | None:
     from loupe.pipeline.mended_truth import is_folder
 
     if data is not None and is_folder(info):
-        own = data / info.benchmark_id
+        own = data / Path(info.benchmark).stem
         return own if own.is_dir() else None
     found = data_of(Entry(benchmark=info.benchmark), data)
     return Path(found) if found else None

@@ -1,0 +1,80 @@
+"""Which benchmarks are installed, and names of one's own for runs of anything else that is called like one of them.
+
+Only ids are listed here; nothing is imported. Whoever files, opens or unpacks a run asks `id_apart`, so no folder and
+no file passes for a published benchmark anywhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import pkgutil
+import re
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import msgspec
+
+import loupe
+from loupe.runs.info import RunInfo
+
+#: What else lies in the folder of benchmarks.
+_NO_BENCHMARKS = frozenset({"registry", "shared", "folders", "published"})
+
+
+def benchmark_ids() -> list[str]:
+    """The ids of all installed benchmarks, sorted; nothing is imported."""
+    return sorted(name for name in _own_modules() | benchmark_entry_points().keys() if not name.startswith("_"))
+
+
+def is_installed(name: str) -> bool:
+    """Whether `id` or `id@version` names an installed benchmark, of whatever version; nothing is imported."""
+    return name.partition("@")[0] in benchmark_ids()
+
+
+@functools.cache
+def _own_modules() -> frozenset[str]:
+    folders = [str(Path(each) / "benchmarks") for each in loupe.__path__]
+    return frozenset(info.name for info in pkgutil.iter_modules(folders)) - _NO_BENCHMARKS
+
+
+@functools.cache  # looking through the metadata of every installed package takes ten milliseconds
+def benchmark_entry_points() -> Mapping[str, str]:
+    """Return the benchmarks that other packages install, with the place of each."""
+    return {point.name: point.value for point in entry_points(group="loupe.benchmarks")}
+
+
+def id_apart(benchmark: str, ident: str) -> str:
+    """Return the id for runs of `benchmark`, a name or path, that would be `ident`.
+
+    An id like that of an installed benchmark belongs to this benchmark alone.
+
+    >>> id_apart("docvqa", "docvqa"), id_apart("/data/docvqa", "docvqa"), id_apart("/data/letters", "letters")
+    ('docvqa', 'own-docvqa', 'letters')
+    """
+    if not _is_like_installed(ident) or (benchmark.partition("@")[0] == ident and is_installed(ident)):
+        return ident
+    return f"own-{ident}"
+
+
+def named_apart(info: RunInfo) -> RunInfo:
+    """Return what a `run.json` says, with an id that is no installed benchmark's unless this is its run."""
+    ident = id_apart(info.benchmark, info.benchmark_id)
+    if ident == info.benchmark_id:
+        return info
+    signed = signed_apart(info.signature, info.benchmark_id, ident)
+    return msgspec.structs.replace(info, benchmark_id=ident, signature=signed)
+
+
+def signed_apart(signature: str, before: str, ident: str) -> str:
+    """Return a signature that begins with another id."""
+    return f"{ident}:{signature.removeprefix(f'{before}:')}" if signature.startswith(f"{before}:") else signature
+
+
+def _is_like_installed(ident: str) -> bool:
+    return _bare(ident.partition("@")[0]) in {_bare(one) for one in benchmark_ids()}
+
+
+def _bare(name: str) -> str:
+    """Return the letters and digits of a name, which are what people see first."""
+    return re.sub(r"[\W_]", "", name.casefold())
