@@ -93,6 +93,13 @@ def test_memory_that_is_not_enough_to_start_is_one_line_with_a_hint(tmp_path: Pa
     assert "\n" not in caught.value.message and caught.value.hint.startswith("less memory")
 
 
+def test_a_start_that_fails_for_a_reason_of_its_own_names_the_log_and_pass_env(tmp_path: Path) -> None:
+    (tmp_path / "variable").touch()
+    with pytest.raises(EngineUnavailableError, match=r"did not start: .*MY_SETTING") as caught:
+        read_with(make_plan(tmp_path, ["a"]))
+    assert caught.value.hint.startswith("read its log: less ") and "pass_env" in caught.value.hint
+
+
 def test_a_slow_start_is_waited_for_but_not_for_ever(tmp_path: Path) -> None:
     (tmp_path / "wait").touch()
     with pytest.raises(EngineUnavailableError, match=r"was not ready within 0\.3 s") as caught:

@@ -36,6 +36,8 @@ HERE = Path(__file__).parent
 if (HERE / "memory").exists():
     print("ERROR torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", file=sys.stderr, flush=True)
     os._exit(1)
+if (HERE / "variable").exists():
+    sys.exit("KeyError: 'MY_SETTING'")
 while (HERE / "wait").exists():
     time.sleep(0.02)
 
