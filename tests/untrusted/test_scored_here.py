@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import stat
+import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from loupe.data import seals
 from loupe.files.folder import Folder
 from loupe.pipeline import score_run
 from loupe.pipeline.packs import unpack, write_pack
-from loupe.results import scored_here
+from loupe.results import given_by_scores, scored_here
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.exports.answers_and_results import write_evaluation_layout
 from loupe.results.exports.junit import comparison_suites, run_suite
@@ -104,7 +106,7 @@ def forge_both(run: Path) -> None:
 
 
 def unseal(run: Path) -> None:
-    (run / SEAL).unlink()
+    (run / SEAL).unlink(missing_ok=True)
     store(run, [{name: value for name, value in row.items() if name != "seal"} for row in rows_of(run)])
 
 
@@ -357,3 +359,42 @@ def test_results_are_read_past_the_mark_by_those_alone_that_make_them() -> None:
     }
     makers = {"runs/folder.py", "results/scored_here.py", "cli/shared/overview.py"}
     assert {name for name in found if not name.startswith("pipeline/")} == makers
+
+
+def heavy(run: Path, *, tags: int = 0, measures: int = 0, details: int = 0) -> None:
+    """Make the scores of a stranger costly: many tags or measures, details of many small objects."""
+    unseal(run)
+    more = [{"measure": f"m{number}", "counts": [1.0, 1.0]} for number in range(measures)]
+    named = {f"tag{number}": "a" for number in range(tags)}
+    rows = [
+        {**row, "tags": named | row["tags"], "scores": row["scores"] + more, "details": {"x": [[]] * details}}
+        for row in rows_of(run)
+    ]
+    store(run, rows)
+    result = json.loads((run / "result.json").read_text())
+    result["measures"] |= {f"m{number}": {"value": 1.0, "n": 6} for number in range(measures)}
+    result["slices"] |= {tag: {"a": {"cer": {"value": 0.5, "n": 6}}} for tag in named}
+    (run / "result.json").write_text(json.dumps(result))
+
+
+def test_tags_and_measures_of_a_stranger_cost_a_bounded_time(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heavy(run, tags=20_000)
+    listed = result_of(RunFolder.open(run), whole=False)
+    assert listed is not None and not listed.slices and listed.measures["text_similarity"].value == HONEST
+    monkeypatch.setattr(given_by_scores, "_MOST_ESTIMATES", 300)
+    began = time.process_time()
+    found = shown(run)
+    assert time.process_time() - began < 5
+    assert 0 < len(found.slices) < 300 and any("too many slices" in warning for warning in found.warnings)
+    heavy(run, measures=2000)
+    assert not any(one.value is not None for one in shown(run).measures.values()) and len(shown(run).measures) == 1
+
+
+def test_details_of_a_stranger_are_not_held(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heavy(run, details=100_000)
+    monkeypatch.setattr(given_by_scores, "_MOST_DETAILS", 10**6)
+    tracemalloc.start()
+    assert shown(run).measures["text_similarity"].value == HONEST
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * 10**6, "one row of details as objects is 6 MB"

@@ -172,10 +172,9 @@ def _worst_samples(path: Path, measure: str) -> Section | None:
     from loupe.runs.folder import RunFolder
 
     folder = RunFolder.open(path)
-    rows = (msgspec.structs.replace(row, details={}) for row in folder.scores())
     if len(folder.score_places()) < 2:
         return None
-    return worst_section(benchmark_of_run(folder.info.benchmark), rows, measure)
+    return worst_section(benchmark_of_run(folder.info.benchmark), folder.counts(), measure)
 
 
 def show_ranking(paths: list[Path], *, plain: bool, measure: str = "") -> None:

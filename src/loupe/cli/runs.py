@@ -84,7 +84,7 @@ def describe(folder: RunFolder, measure: str = "") -> dict[str, str | int | floa
     from loupe.results.sections import failed_count, unread_count
 
     try:
-        result = result_of(folder)
+        result = result_of(folder, whole=False)
     except RunError as error:
         return unreadable(folder.path, error)
     ranked = headline_of([result], measure) if result else None

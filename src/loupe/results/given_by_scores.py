@@ -7,32 +7,48 @@ the scores. What these are worth, nobody can say before the answers are scored h
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
-from loupe.errors import LoupeError
+from loupe.errors import LoupeError, RunError
 from loupe.runs.folder import RunFolder
 from loupe.scoring.summary import Origin, summarise
 from loupe.stats.estimates import is_share
-from loupe.types import Benchmark, Estimate, Measure, Result, Unit
+from loupe.types import Benchmark, Conclusion, Estimate, Measure, Result, SampleScores, Unit
 
 _UNKNOWN = "its benchmark is not here in the version of this run, so this value cannot be checked"
 _UNFOUNDED = "the scores of this run do not give the stated value"
 _OUTSIDE = "the stated value is outside its own interval"
 _IMPOSSIBLE = "the stated share is below 0 or above 1"
+_NO_FIGURES = "its scores are too large for figures of strangers; score the answers here to see them"
+_FEWER_SLICES = "it states too many slices: the first ones are checked and shown"
+#: Bounds on what a stranger's files may cost: bytes of scores with details, all of which are held for the figures;
+#: measures; estimates of slices; and these times samples.
+_MOST_DETAILS, _MOST_MEASURES, _MOST_ESTIMATES, _MOST_PLACES = 32 * 10**6, 1000, 20_000, 20_000_000
+Slices: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
 _UNITS: Mapping[str, Unit] = {"fraction": "fraction", "count": "count"}
 
 
-def given_by_scores(folder: RunFolder, stored: Result) -> Result:
-    """Return what the stored scores say, with the stated values and intervals that agree with them."""
+def given_by_scores(folder: RunFolder, stored: Result, *, whole: bool = True) -> Result:
+    """Return what the stored scores say, with the stated values and intervals that agree with them.
+
+    Not `whole`: for a list, which shows measures alone, and neither slices nor figures are computed. Either way a
+    stranger's files cost bounded memory, and time that grows as they do.
+    """
+    if len(stored.measures) > _MOST_MEASURES:
+        few = {name: one for name, one in stored.measures.items() if name == stored.headline}
+        stored = msgspec.structs.replace(stored, measures=few)
+    stated: Slices = {}
     known = _known_benchmark(folder)
     benchmark = known or _stand_in(stored)
     unfounded = _UNFOUNDED if known else _UNKNOWN
     try:
-        found = _summary(folder, benchmark, stored)
+        stated = _stated_slices(stored, folder) if whole else {}
+        found = _summary(folder, benchmark, stored, stated, whole=whole)
     except Exception:  # noqa: BLE001  a stranger's files, and what a benchmark's own rules make of their details
         found = msgspec.structs.replace(stored, measures={}, slices={}, outcomes={}, figures={}, official="")
     shares = {one.name for one in benchmark.measures_of(stored.measures) if is_share(one)}
@@ -45,15 +61,16 @@ def given_by_scores(folder: RunFolder, stored: Result) -> Result:
         tag: {
             value: {
                 name: given
-                for name, given in stated.items()
+                for name, given in estimates.items()
                 if not _why_not(
                     given, found.slices.get(tag, {}).get(value, {}).get(name), unfounded, share=name in shares
                 )
             }
-            for value, stated in values.items()
+            for value, estimates in values.items()
         }
-        for tag, values in stored.slices.items()
+        for tag, values in stated.items()
     }
+    left_out = [_FEWER_SLICES] if whole and len(stated) < len(stored.slices) else []
     return msgspec.structs.replace(
         found,
         measures={**stored.measures, **{name: Estimate(value=None, n=stored.measures[name].n) for name in wrong}},
@@ -62,7 +79,7 @@ def given_by_scores(folder: RunFolder, stored: Result) -> Result:
         currency=stored.currency,
         not_computed=stored.not_computed | found.not_computed | wrong,
         published_total=found.published_total or stored.published_total,
-        warnings=list(dict.fromkeys([*found.warnings, *stored.warnings])),
+        warnings=list(dict.fromkeys([*found.warnings, *left_out, *stored.warnings])),
     )
 
 
@@ -87,16 +104,49 @@ def _near(low: float, value: float, high: float) -> bool:
     return low - slack <= value <= high + slack
 
 
-def _summary(folder: RunFolder, benchmark: Benchmark, stored: Result) -> Result:
+def _stated_slices(stored: Result, folder: RunFolder) -> Slices:
+    """Return the first slices that a result states, as many as are computed in a few seconds."""
+    rows = max(1, len(folder.score_places()))
+    room = min(_MOST_ESTIMATES // max(1, len(stored.measures)), _MOST_PLACES // rows)
+    found: dict[str, Mapping[str, Mapping[str, Estimate]]] = {}
+    for tag, values in stored.slices.items():
+        room -= len(values)
+        if room < 0:
+            break
+        found[tag] = values
+    return found
+
+
+def _summary(folder: RunFolder, benchmark: Benchmark, stored: Result, stated: Slices, *, whole: bool) -> Result:
     """Return the result that the stored scores give, without intervals. Raises whatever is wrong with them."""
-    rows = list(folder.scores())
-    total = max(stored.total, len(rows))
+    rows = len(folder.score_places())
+    total = max(stored.total, rows)
     origin = Origin(
         benchmark=stored.benchmark, engine=stored.engine, signature=stored.signature, total=total, part=stored.part
     )
-    found = summarise(benchmark, rows, origin, draws=0)
-    unread = {"missing": total - len(rows)} if total > len(rows) else {}
+    large = folder.scores_file.lstat().st_size > _MOST_DETAILS
+    if benchmark.conclude and whole and not large:
+        conclusion = benchmark.conclude(list(folder.scores()))
+    else:
+        conclusion = Conclusion(failed_are=stored.failed_are, warnings=[_NO_FIGURES] if whole and large else [])
+    found = summarise(benchmark, _bounded(folder, stated), origin, draws=0, conclusion=conclusion)
+    unread = {"missing": total - rows} if total > rows else {}
     return msgspec.structs.replace(found, version=stored.version, outcomes=found.outcomes | unread)
+
+
+def _bounded(folder: RunFolder, stated: Slices) -> Iterator[SampleScores]:
+    """Yield the scores with the tags of the stated slices. Raises RunError for too many measures."""
+    measures: set[str] = set()
+
+    def kept(tags: Mapping[str, str]) -> dict[str, str]:
+        return {tag: value for tag, value in tags.items() if value in stated.get(tag, ())}
+
+    for row in folder.counts():
+        measures.update(score.measure for score in row.scores)
+        if len(measures) > _MOST_MEASURES:
+            raise RunError(f"{folder.scores_file}: more than {_MOST_MEASURES:,} measures")
+        scores = [replace(score, tags=kept(score.tags)) if score.tags else score for score in row.scores]
+        yield msgspec.structs.replace(row, tags=kept(row.tags), scores=scores)
 
 
 def _known_benchmark(folder: RunFolder) -> Benchmark | None:

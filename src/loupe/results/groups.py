@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from loupe.benchmarks.registry import benchmark_of_run
 from loupe.errors import LoupeError
 from loupe.results.costs import Costs, Counts, costs
@@ -55,8 +53,7 @@ class Entrant:
         if self.known is not None:
             yield from self.known.values() if self.result is not None else ()
             return
-        for row in self.run.scores() if self.result is not None else ():
-            yield msgspec.structs.replace(row, details={})
+        yield from self.run.counts() if self.result is not None else ()
 
     def scores_of(self, ident: str) -> SampleScores | None:
         """All scores of one sample."""

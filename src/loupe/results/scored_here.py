@@ -24,12 +24,14 @@ _MOST = 1024
 Stamp: TypeAlias = tuple[int, int, int] | None
 
 
-def result_of(folder: RunFolder) -> Result | None:
+def result_of(folder: RunFolder, *, whole: bool = True) -> Result | None:
     """Return the result of a run, marked if it was not made here; None if there is none.
 
-    Raises RunError for a damaged file.
+    Not `whole`: for a list, without slices and figures of a run from elsewhere. Raises RunError for a damaged file.
     """
-    return _result_of(folder.files, tuple(_stamp(folder, name) for name in (RUN, PREDICTIONS, RESULT, SCORES, SEAL)))
+    return _result_of(
+        folder.files, whole, tuple(_stamp(folder, name) for name in (RUN, PREDICTIONS, RESULT, SCORES, SEAL))
+    )
 
 
 def marked(text: str, *results: Result | None) -> str:
@@ -54,7 +56,7 @@ def _stamp(folder: RunFolder, name: str) -> Stamp:
 
 
 @lru_cache(maxsize=_MOST)
-def _result_of(files: Folder, stamps: tuple[Stamp, ...]) -> Result | None:
+def _result_of(files: Folder, whole: bool, stamps: tuple[Stamp, ...]) -> Result | None:
     folder = RunFolder.open(files)
     if (own := folder.sealed_result()) is not None:
         return msgspec.structs.replace(own[1], scored_here=True)
@@ -63,6 +65,6 @@ def _result_of(files: Folder, stamps: tuple[Stamp, ...]) -> Result | None:
         return None
     from loupe.results.given_by_scores import given_by_scores  # imports the statistics, which our own results need not
 
-    given = given_by_scores(folder, stored)
+    given = given_by_scores(folder, stored, whole=whole)
     said = f"{NOT_HERE}: the scores came from elsewhere; score the answers here: loupe score {word(folder.path)}"
     return msgspec.structs.replace(given, warnings=[said, *given.warnings], scored_here=False)

@@ -34,6 +34,8 @@ KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is move
 RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.jsonl", "result.json"
 #: What the result was made from, and the proof that this user's Loupe made it.
 SEAL = "scored.seal"
+#: Bytes of a line of scores, and of a result of others: as objects they take up to twenty times as much memory.
+_MOST_SCORES, _MOST_RESULT = 64 * 10**6, 32 * 10**6
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -49,6 +51,24 @@ class ScoresHead(msgspec.Struct):
 
     sample: str
     digest: str = ""
+
+
+def _default_of(one: msgspec.structs.FieldInfo) -> Any:
+    made = one.default_factory
+    return one.default if made is msgspec.NODEFAULT else msgspec.field(default_factory=made)
+
+
+#: A line of `scores.jsonl` without its details, which are skipped: their objects never come to be.
+_Counts = msgspec.defstruct(
+    "_Counts",
+    [
+        (one.name, one.type) if one.required else (one.name, one.type, _default_of(one))
+        for one in msgspec.structs.fields(SampleScores)
+        if one.name != "details"
+    ],
+    rename={"outcome": "class"},
+    kw_only=True,
+)
 
 
 class RunFolder:
@@ -149,16 +169,14 @@ class RunFolder:
 
     def scores(self) -> Iterator[SampleScores]:
         """Scores of every sample, one by one. Raises RunError where those of one measure do not add up."""
-        counts: dict[str, int] = {}
         with self.score_reader() as read:
-            for place in self.score_places().values():
-                scores = read(place)
-                if name := uneven_measure(scores, counts):
-                    raise RunError(
-                        f"{self.scores_file}: the scores of {name!r} have different numbers of counts",
-                        hint=f"make them again from the answers: loupe score {word(self.path)}",
-                    )
-                yield scores
+            yield from self._even(map(read, self.score_places().values()))
+
+    def counts(self) -> Iterator[SampleScores]:
+        """`scores` without their details, which may be large."""
+        with self._reader(SCORES, _Counts) as read:
+            rows = map(msgspec.structs.asdict, map(read, self.score_places().values()))
+            yield from self._even(SampleScores(**row) for row in rows)
 
     def stored_result(self) -> Result | None:
         """The result as the file has it, whoever made it, or None while there is none.
@@ -166,9 +184,15 @@ class RunFolder:
         What is shown to people comes from `loupe.results.scored_here.result_of`.
         """
         try:
-            return self._decoded_result(self.files.read(RESULT))
+            data = self.files.read(RESULT)
         except FileNotFoundError:
             return None
+        if len(data) > _MOST_RESULT:
+            raise RunError(
+                f"{self.path / RESULT}: larger than {_MOST_RESULT // 10**6} MB",
+                hint=f"make it again from the answers: loupe score {word(self.path)}",
+            )
+        return self._decoded_result(data)
 
     def write_info(self, info: RunInfo) -> None:
         """Store `run.json`, whole or not at all. A result that was made here stays sealed."""
@@ -193,10 +217,10 @@ class RunFolder:
             noted, mac = self.files.read(SEAL, limit=1000).decode("ascii").split(" ")
             data = self.files.read(RESULT)
             parts = self._sealed_parts(noted, data, self.digest_of(SCORES), self.digest_of(PREDICTIONS))
-            result = self._decoded_result(data)
+            result = self._decoded_result(data) if is_seal(mac, "result", *parts) else None
         except (OSError, ValueError, LoupeError):
             return None
-        return (noted, result) if is_seal(mac, "result", *parts) and _identity(self.info) == _identity(result) else None
+        return (noted, result) if result is not None and _identity(self.info) == _identity(result) else None
 
     def is_of_others(self) -> bool:
         """Return whether the Loupe of another user or machine has sealed the result, or it was changed since."""
@@ -272,6 +296,16 @@ class RunFolder:
                 count += 1
         return count
 
+    def _even(self, rows: Iterable[SampleScores]) -> Iterator[SampleScores]:
+        counts: dict[str, int] = {}
+        for row in rows:
+            if name := uneven_measure(row, counts):
+                raise RunError(
+                    f"{self.scores_file}: the scores of {name!r} have different numbers of counts",
+                    hint=f"make them again from the answers: loupe score {word(self.path)}",
+                )
+            yield row
+
     def _decoded_result(self, data: bytes) -> Result:
         try:
             result = json_decoder(Result).decode(record_of_now(self.info.benchmark_id, data))
@@ -304,6 +338,11 @@ class RunFolder:
 
     def _record(self, data: bytes, kind: type[Record], name: str, place: Place) -> Record:
         """A whole record, of which only the head was looked at so far. Raises RunError with the number of its line."""
+        if name == SCORES and len(data) > _MOST_SCORES:
+            raise RunError(
+                f"{self.path / name}: the scores of one sample are larger than {_MOST_SCORES // 10**6} MB",
+                hint=f"make them again from the answers: loupe score {word(self.path)}",
+            )
         try:
             return json_decoder(kind).decode(record_of_now(self.info.benchmark_id, data) if name == SCORES else data)
         except UNDECODABLE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from loupe.stats.analysis import DRAWS, Analysis
@@ -40,15 +40,17 @@ class Origin:
 
 def summarise(
     benchmark: Benchmark,
-    rows: Sequence[SampleScores],
+    rows: Iterable[SampleScores],
     origin: Origin,
     *,
     missing: Sequence[str] = (),
     speed: Mapping[str, float] | None = None,
     draws: int = DRAWS,
+    conclusion: Conclusion | None = None,
 ) -> Result:
     """The result of a run from the scores of its samples; `missing` are the samples without a prediction.
 
+    Without a `conclusion` the benchmark draws it from `rows`, which then are a sequence.
     Clusters are groups, or samples where a sample has none.
     """
     seen = _Seen()
@@ -59,7 +61,10 @@ def summarise(
     shares = {measure.name for measure in measures if is_share(measure)}
     analysis = replace(Analysis.of(benchmark, measures), draws=draws)
     found = estimate_clustered(analysis, seen.scores.clustered(analysis.names))
-    conclusion = benchmark.conclude(rows) if benchmark.conclude else Conclusion()
+    if conclusion is None and benchmark.conclude:
+        assert isinstance(rows, Sequence)
+        conclusion = benchmark.conclude(rows)
+    conclusion = conclusion or Conclusion()
     return Result(
         benchmark=origin.benchmark,
         version=benchmark.version,

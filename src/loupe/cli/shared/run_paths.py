@@ -70,7 +70,7 @@ def readable_runs(paths: Sequence[Path], *, least: int = 1, scored: bool = False
 def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
     """What is wrong with the files of a run, all of which are read."""
     try:
-        if result_of(folder) is None and scored:
+        if result_of(folder, whole=False) is None and scored:
             return RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
         for _ in folder.read_predictions(folder.prediction_places().values()):
             pass
@@ -103,7 +103,7 @@ def check_measure_of(folders: Sequence[RunFolder], measure: str) -> None:
 def _result(folder: RunFolder) -> Result | None:
     """The result, if there is one; what is wrong with a damaged one is said where the run is listed."""
     try:
-        return result_of(folder)
+        return result_of(folder, whole=False)
     except RunError:
         return None
 

@@ -162,7 +162,7 @@ def _look(goal: Goal, folders: Sequence[RunFolder]) -> Look:
     from loupe.stats.stopping import look
 
     analysis = Analysis.of(get_benchmark(folders[0].info.benchmark))
-    runs = [ScoredRun(folder.scores()) for folder in folders]
+    runs = [ScoredRun(folder.counts()) for folder in folders]
     shared = frozenset.intersection(*(frozenset(run.scored) for run in runs))
     return look(goal, analysis, [run.clustered(analysis.names, shared) for run in runs])
 

@@ -48,7 +48,7 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False, measure: str =
     results = [without(result, names) for result, names in zip(results, apart, strict=True)]
     found = standings(
         replace(Analysis.of(benchmark, measures), headline=ranked.measure),
-        {run: folder.scores() for run, folder in runs.items()},
+        {run: folder.counts() for run, folder in runs.items()},
         unranked={run for run, names in zip(runs, apart, strict=True) if ranked.measure in names},
     )
     largest = max(results, key=lambda result: result.total)
@@ -111,7 +111,7 @@ class _Read(NamedTuple):
     @classmethod
     def of(cls, folder: RunFolder) -> _Read:
         looked_at, answered, failed = dict[str, bool](), dict[str, None](), dict[str, Failure]()
-        for item in folder.scores():
+        for item in folder.counts():
             if item.scores or not item.error:
                 looked_at[item.sample] = bool(item.scores)
             if item.outcome in FAILED or item.error:
