@@ -18,7 +18,9 @@ _SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫"
 _SEPARATORS = ";,\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029"
 #: What programs drop from the front of a cell: white space, quotes, and what cannot be seen.
 _DROPPED = f'(?:(?![{_SEPARATORS}])[\\s\\x00-\\x20"\\u200b-\\u200f\\u2060\\ufeff])*'
-_FORMULA = re.compile(f"(?:^|(?<=[{_SEPARATORS}]))(?=\t|\r(?!\n)|{_DROPPED}[{_SIGNS}])|(?<=[;,\t])(?=\r)|^(?=[\r\n])")
+_FORMULA = re.compile(
+    f'(?:^|(?<=[{_SEPARATORS}]))(?="*\t|"*\r(?!\n)|{_DROPPED}[{_SIGNS}])|(?<=[;,\t])(?=\r)|^(?=[\r\n])'
+)
 _ONE_NUMBER = r"[-+]?[\d.,]+(?:e[-+]?\d+)?(?: ?[%A-Za-z]+)?"
 #: A number or a range, with units.
 _NUMBER = re.compile(f"{_ONE_NUMBER}(?: [±…] {_ONE_NUMBER})*", re.IGNORECASE)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from loupe.stats.analysis import Analysis
 from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
+from loupe.stats.proportions import exact_interval
 from loupe.stats.student import t_quantile
 from loupe.types import Measure, Values
 
@@ -202,11 +203,15 @@ def interval(values: Resampled, answers: Contributions | None = None) -> tuple[f
     """The 95 % interval, or None where the draws say nothing: they cannot vary, or are all equal.
 
     With few clusters it is at least Student's, within the bounds of the measure. `answers` are clusters that are right
-    or wrong altogether, less a half: they have the exact interval of a share (`Contributions.ends`), without draws.
+    or wrong altogether, less a half. If their share is the value, they have the exact interval of a share, without
+    draws; for clusters of unequal size, `Contributions.ends`.
     """
     if not _can_vary(values):
         return None
-    if answers is not None:
+    if answers is not None and math.isclose(float(answers.apart.sum()) + 0.5, values.point, abs_tol=1e-9):
+        weighty = answers.weights[answers.weights > 0]
+        if math.isclose(weighty.min(), weighty.max(), rel_tol=1e-9):
+            return exact_interval(int(np.count_nonzero(answers.apart > 0)), weighty.size)
         low, high = answers.ends(1 - CONFIDENCE)
         return max(low + 0.5, 0.0), min(high + 0.5, 1.0)
     draws = values.draws[np.isfinite(values.draws)]

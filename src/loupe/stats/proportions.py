@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
+import numpy as np
+
 CONFIDENCE = 0.95
 
 
@@ -39,21 +41,22 @@ def exact_interval(successes: int, n: int, *, confidence: float = CONFIDENCE) ->
     """
     if n <= 0:
         return None
-    tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else _solved(lambda share: 1 - _at_most(successes - 1, n, share) - tail)
-    high = 1.0 if successes == n else _solved(lambda share: tail - _at_most(successes, n, share))
+    tail, counts = (1 - confidence) / 2, np.arange(n + 1)
+    ways = np.concatenate([[0.0], np.cumsum(np.log((n - counts[:-1]) / (counts[:-1] + 1)))])
+
+    def at_most(most: int, share: float) -> float:
+        right, chances = counts[: most + 1], ways[: most + 1]
+        return float(np.exp(chances + right * math.log(share) + (n - right) * math.log1p(-share)).sum())
+
+    low = 0.0 if successes == 0 else _solved(lambda share: 1 - at_most(successes - 1, share) - tail)
+    high = 1.0 if successes == n else _solved(lambda share: tail - at_most(successes, share))
     return low, high
-
-
-def _at_most(successes: int, n: int, share: float) -> float:
-    """The chance of so many successes or fewer out of n."""
-    return math.fsum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(successes + 1))
 
 
 def _solved(rising: Callable[[float], float]) -> float:
     """Where a function that rises from below 0 to above 0 on 0..1 is 0."""
     low, high = 0.0, 1.0
-    for _ in range(60):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if rising(middle) > 0 else (middle, high)
     return (low + high) / 2
