@@ -260,6 +260,16 @@ def test_scores_of_others_without_a_result_are_marked_in_the_pages(run: Path, ot
     assert RunReader(run, run).refresh().is_of_others
 
 
+def test_own_scores_of_other_answers_are_marked_in_the_pages(run: Path) -> None:
+    (run / "result.json").unlink()
+    reader = RunReader(run, run)
+    assert not reader.refresh().is_of_others
+    change_answer(run)
+    assert RunReader(run, run).refresh().is_of_others
+    (run / "predictions.jsonl").write_text("")
+    assert reader.refresh().is_of_others and RunReader(run, run).refresh().is_of_others
+
+
 def test_a_copy_on_another_machine_is_shown_with_the_mark_and_scored_anew_with_one_line(
     run: Path, other_user: Callable[[], None]
 ) -> None:

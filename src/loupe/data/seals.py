@@ -19,8 +19,10 @@ from loupe.data.user_folders import cache_folder, state_folder
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.typed import encode_json
-from loupe.types import SampleScores
+from loupe.types import Prediction, SampleScores
 
+#: What a scorer sees of an answer, as in `loupe.scoring.digest`.
+_SCORED = ("outcome", "error", "finish_reason", "input_tokens", "output_tokens", "text")
 _KEY, _LENGTH = "seal.key", 32
 _OF_THIS_PROCESS = secrets.token_bytes(_LENGTH)
 
@@ -39,18 +41,19 @@ def is_seal(noted: str, purpose: str, *parts: bytes) -> bool:
     return hmac.compare_digest(noted.encode("utf-8", "replace"), seal(purpose, *parts).encode())
 
 
-def sealed(row: SampleScores) -> SampleScores:
-    """Return the scores of a sample with their seal."""
-    return msgspec.structs.replace(row, seal=_seal_of(row))
+def sealed(row: SampleScores, prediction: Prediction) -> SampleScores:
+    """Return the scores of an answer with their seal."""
+    return msgspec.structs.replace(row, seal=_seal_of(row, prediction))
 
 
-def is_sealed(row: SampleScores) -> bool:
-    """Return whether this user's Loupe has made these scores, and from what their digest says."""
-    return hmac.compare_digest(row.seal.encode("utf-8", "replace"), _seal_of(row).encode())
+def is_sealed(row: SampleScores, prediction: Prediction) -> bool:
+    """Return whether this user's Loupe has made these scores, of this answer, and from what their digest says."""
+    return hmac.compare_digest(row.seal.encode("utf-8", "replace"), _seal_of(row, prediction).encode())
 
 
-def _seal_of(row: SampleScores) -> str:
-    return seal("scores", encode_json(msgspec.structs.replace(row, seal="")))
+def _seal_of(row: SampleScores, prediction: Prediction) -> str:
+    answer = [getattr(prediction, name) for name in _SCORED], bool(prediction.joined)
+    return seal("scores", encode_json(msgspec.structs.replace(row, seal="")), encode_json(answer))
 
 
 @lru_cache(maxsize=1)

@@ -330,7 +330,7 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
                 scores = await pool.score(sample, prediction)
             finally:
                 places.release()
-            log.append([encode_json(sealed(scores))], sync=False)
+            log.append([encode_json(sealed(scores, prediction))], sync=False)
             running.add(scores)
             progress.headline = running.estimate()
 
@@ -409,9 +409,9 @@ async def _score_samples(
                 place = scored.get(sample.id)
                 if place and digest(place).digest == score_digest(benchmark, sample, prediction, info.adapters):
                     row = read_scores(place)
-                    if row.sample == sample.id and is_sealed(row):
+                    if row.sample == sample.id and is_sealed(row, prediction):
                         return row
-                return sealed(await pool.score(sample, prediction))
+                return sealed(await pool.score(sample, prediction), prediction)
 
         window: deque[asyncio.Task[SampleScores]] = deque()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
@@ -73,20 +74,24 @@ class RunReader:
         self._stamps: dict[str, Stamp] = {}
         self._problems: dict[str, str] = {}
         self._spoiled: set[str] = set()
+        self._unproven: set[str] = set()
+        self._proven_by = self.index.places, self.index.score_places
 
     def refresh(self) -> RunIndex:
         """Look at the files again."""
         before, found = self.index, self.index
         for name, take in (
             ("run.json", self._take_info),
-            ("predictions.jsonl", self._take_answers),
+            # First the scores: whatever is scored then has its answer on the disk.
             ("scores.jsonl", self._take_scores),
+            ("predictions.jsonl", self._take_answers),
             ("result.json", self._take_result),
         ):
             try:
                 found = take(found)
             except (*UNDECODABLE, LoupeError, OSError) as error:
                 self._problems[name] = str(error)
+        found = self._prove_rows(found)
         problem = "; ".join(self._problems.values())
         found = replace(found, problem=problem) if problem != found.problem else found
         state = _state(found)
@@ -132,6 +137,8 @@ class RunReader:
                 places.put(head.sample, Place(offset, length, head.outcome))
         if self._is_spoiled(name, anew) or not (anew or answers):
             return found
+        if anew and not found.is_large:
+            self._unproven |= found.score_places.keys()
         return replace(found, answers=answers, places=places)
 
     def _take_scores(self, found: RunIndex) -> RunIndex:
@@ -139,19 +146,35 @@ class RunReader:
         kind: type[SampleScores | ScoresHead] = ScoresHead if found.is_large else SampleScores
         anew, records = self._records(self._scores, kind, name)
         scores, places = dict[str, SampleScores](), Places()
-        foreign = found.foreign_rows and not anew
+        unproven = set[str]() if anew else set(self._unproven)
         for number, (offset, length, row) in enumerate(records):
             if not (anew or number):
                 scores, places = dict(found.scores), found.score_places.copy()
             places.put(row.sample, Place(offset, length, ""))
             if isinstance(row, SampleScores):
                 scores[row.sample] = msgspec.structs.replace(row, details={})
-                foreign = foreign or not is_sealed(row)
-            elif not number:
-                foreign = foreign or not is_sealed(found.folder.read_scores(places[row.sample]))
+            if isinstance(row, SampleScores) or not number:
+                unproven.add(row.sample)
         if self._is_spoiled(name, anew) or not (anew or places):
             return found
-        return replace(found, scores=scores, score_places=places, scored=found.scored + 1, foreign_rows=foreign)
+        self._unproven = unproven
+        return replace(found, scores=scores, score_places=places, scored=found.scored + 1)
+
+    def _prove_rows(self, found: RunIndex) -> RunIndex:
+        """Look whether the rows that are new, or were not proven before, are this user's, and of these answers.
+
+        A result tells it of all rows at once.
+        """
+        files = found.places, found.score_places
+        if found.result is None and any(one is not seen for one, seen in zip(files, self._proven_by, strict=True)):
+            self._proven_by = files
+            with found.folder.score_reader() as row_at, found.folder.reader() as answer_at:
+                for sample in sorted(self._unproven & found.places.keys()):
+                    with contextlib.suppress(*UNDECODABLE, LoupeError, OSError):
+                        if is_sealed(row_at(found.score_places[sample]), answer_at(found.places[sample])):
+                            self._unproven.discard(sample)
+        foreign = bool(self._unproven)
+        return replace(found, foreign_rows=foreign) if foreign != found.foreign_rows else found
 
     def _records(
         self, file: GrowingFile, kind: type[Record], name: str
