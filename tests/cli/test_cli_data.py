@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from loupe.cli.data import _root as data_root
 from loupe.data.extras import install_command
 from tests.support.chat_server import in_thread
 from tests.support.command_line import READER, command, complaint, environment, loupe
@@ -114,6 +115,20 @@ def test_a_pack_that_calls_itself_a_published_set_is_not_taken_for_it(tmp_path: 
         # The same folder under a manifest that was changed, or copied from elsewhere, is of unknown origin.
         (tmp_path / "store/ocrbench/loupe-data.json").write_text(json.dumps(manifest | {"fetched": "today"}))
     assert remedy in loupe("data", "get", "ocrbench", cwd=tmp_path, env=here(tmp_path)).stderr
+
+
+def test_the_name_of_a_data_set_wins_over_a_folder_and_a_path_over_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOUPE_DATA", str(tmp_path / "store"))
+    for name in ("ocrbench", "letters", "store/mine", "mine"):
+        Path(name).mkdir(parents=True)
+    store = tmp_path / "store"
+    # Also where the store has none: whoever looks for the published set is not shown another folder.
+    assert data_root("ocrbench") == store / "ocrbench" and data_root("mine") == store / "mine"
+    assert data_root("./ocrbench") == data_root("ocrbench/") == Path("ocrbench") and data_root("./mine") == Path("mine")
+    assert data_root("letters") == Path("letters")
 
 
 def test_a_run_finds_what_was_fetched_and_asks_no_hub(tmp_path: Path) -> None:

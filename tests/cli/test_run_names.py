@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -123,3 +124,17 @@ def test_a_folder_that_is_called_like_a_benchmark_never_counts_as_it(tmp_path: P
     there = unpack(tmp_path / "pack.tar.gz", tmp_path / "there")
     assert there.path.name == "own-docvqa" and describe(there)["benchmark"] == "own-docvqa@1"
     assert unpack(tmp_path / "pack.tar.gz", tmp_path / "there", again=True).path == there.path
+
+
+@pytest.mark.parametrize("path", ["./docvqa", "docvqa/", "{}/docvqa"])
+def test_a_path_to_a_folder_is_scored_as_that_folder(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_folder(tmp_path, name="docvqa")
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    (answers / "p0.txt").write_text("alpha")
+    with contextlib.suppress(SystemExit):
+        main(["score", path.format(tmp_path), "answers"])
+    assert Path("runs/answers/own-docvqa/result.json").is_file()

@@ -348,16 +348,15 @@ def facts_of(order: Order, manifest: Manifest) -> dict[str, object]:
 
 
 def _root(name: str) -> Path:
-    """A folder that is named as such, else the place of a data set."""
-    from loupe.benchmarks.registry import find_data_set
+    """Return the place of a data set, else a folder; the name of a data set wins over a folder of that name."""
+    from loupe.benchmarks.registry import data_set, find_data_set
     from loupe.data.hub.store import default_root, store_root
 
-    path = Path(name)
-    if path.is_dir():
-        return path
+    if _is_name(name) and (found := data_set(name)):
+        return default_root(found.place)
     if _is_name(name) and (store_root() / name).is_dir():
         return store_root() / name
-    return default_root(find_data_set(name).place)
+    return path if (path := Path(name)).is_dir() else default_root(find_data_set(name).place)
 
 
 def _here() -> list[Path]:
