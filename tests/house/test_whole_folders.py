@@ -147,7 +147,9 @@ def test_synth_that_was_killed_works_again_and_two_at_once_do_not_mix(tmp_path: 
     while not has_begun():
         assert first.poll() is None
         time.sleep(0.005)
+    first.send_signal(signal.SIGSTOP)
     second = loupe("synth", "out", "--tracks", "plain", "--pages", "8", "--seed", "2", cwd=tmp_path)
+    first.send_signal(signal.SIGCONT)
     assert (second.returncode, second.stderr.count("another process is writing this folder")) == (2, 1), second.stderr
     assert first.wait(60) == 0
     first.communicate()
