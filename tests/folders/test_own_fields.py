@@ -16,7 +16,7 @@ from PIL import Image
 import loupe
 from loupe.benchmarks.folders.own import check_folder, open_folder
 from loupe.benchmarks.folders.own.class_figures import class_figures
-from loupe.benchmarks.folders.own.class_labels import label_of
+from loupe.benchmarks.folders.own.class_labels import label_mistakes, label_of
 from loupe.benchmarks.folders.own.field_types import FIELD_TYPES, FieldType, judge_field
 from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.normalization import Comparison
@@ -286,6 +286,18 @@ def test_labels_that_differ_in_marks_alone_are_different_labels(make: Make, conf
 )
 def test_an_answer_is_a_label_without_stops_and_pairs_around_it(answer: str, labels: list[str], found: object) -> None:
     assert label_of(answer, labels) == found
+
+
+def test_many_labels_cost_little_for_each_answer_and_too_many_are_refused() -> None:
+    labels = tuple(f"label {number}" for number in range(10_000))
+    started = time.process_time()
+    assert all(label_of(f"(label {number}).", labels) == f"label {number}" for number in range(500))
+    rows = [
+        SampleScores(sample=label, details={"label": label, "answered": "(none)"}, group=label[:7]) for label in labels
+    ]
+    assert len(class_figures(rows[:500], labels)["labels"]) == 500
+    assert time.process_time() - started < 5
+    assert [*label_mistakes(labels)] == [] and [*label_mistakes((*labels, "x"))] == ["10,001 labels, more than 10,000"]
 
 
 def test_a_long_answer_of_marks_is_read_at_once() -> None:

@@ -41,7 +41,8 @@ def class_figures(rows: Iterable[SampleScores], labels: Sequence[str]) -> dict[s
         for row in rows
         if row.details.keys() >= {"label", "answered"}
     ]
-    known = [label for label in labels if any(label in pair[1:] for pair in pairs)]
+    used = {label for pair in pairs for label in pair[1:]}
+    known = [label for label in labels if label in used]
     if not pairs:
         return {}
     concerned: dict[str, list[tuple[str, str, str]]] = {label: [] for label in known}

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 
 from loupe.benchmarks.shared.fences import remove_fence
 
+#: Labels of one folder: every question names all of them.
+MOST_CLASSES = 10_000
 _STOPS = frozenset(".,;:!?…。，、；：！？")
 _QUOTES = "\"'“”„‟‘’‚«»‹›「」『』"
 #: What may stand before a label, and what behind it then.
@@ -35,16 +38,28 @@ def label_of(answer: str, labels: Collection[str]) -> str | None:
     >>> label_of("c#", ["C"]), label_of("A-", ["A", "B"]), label_of("C", ["C++", "Java"])
     (None, None, None)
     """
-    folded: dict[str, str] = {}
-    for label in labels:
-        folded.setdefault(fold_label(label), label)
-    longest = max(map(len, folded), default=0)
+    folded, cores, longest = _known(tuple(labels))
     bare = ""
     for bare in _taken_off(fold_label(remove_fence(answer)), longest):
         if bare and bare in folded:
             return folded[bare]
-    near = [label for same, label in folded.items() if bare and _core(same) == bare]
-    return near[0] if len(near) == 1 else None
+    return cores.get(bare) if bare else None
+
+
+@lru_cache(maxsize=8)
+def _known(labels: tuple[str, ...]) -> tuple[Mapping[str, str], Mapping[str, str | None], int]:
+    """Return labels as they are compared, those that have lost what can be taken off, and the longest length.
+
+    Of the second, what is left of several labels is None.
+    """
+    folded: dict[str, str] = {}
+    for label in labels:
+        folded.setdefault(fold_label(label), label)
+    cores: dict[str, str | None] = {}
+    for same, label in folded.items():
+        core = _core(same)
+        cores[core] = None if core in cores else label
+    return folded, cores, max(map(len, folded), default=0)
 
 
 def _taken_off(text: str, longest: int) -> Iterator[str]:
@@ -81,6 +96,9 @@ def fold_label(text: str) -> str:
 
 def label_mistakes(labels: Collection[str]) -> Iterator[str]:
     """Labels that no answer could be, or that no answer could tell apart."""
+    if len(labels) > MOST_CLASSES:
+        yield f"{len(labels):,} labels, more than {MOST_CLASSES:,}"
+        return
     seen: dict[str, str] = {}
     for label in labels:
         same = fold_label(label)

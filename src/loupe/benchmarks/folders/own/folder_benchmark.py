@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -289,8 +289,13 @@ def _sample(
         text=values.get("text", ""),
         tags={**values.get("tags", {}), **more_tags},
         # Which label an answer is depends on what other labels there are.
-        scoring={"labels": json.dumps(labels)} if task == "class" else {},
+        scoring={"labels": _labels_as_json(labels)} if task == "class" else {},
     )
+
+
+@lru_cache(maxsize=8)
+def _labels_as_json(labels: tuple[str, ...]) -> str:
+    return json.dumps(labels)
 
 
 def own_prompt(task: str, reference: Any, config: FolderConfig, labels: tuple[str, ...]) -> str:

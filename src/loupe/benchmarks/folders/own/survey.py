@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks.folders.own.checking import missing_samples
+from loupe.benchmarks.folders.own.class_labels import MOST_CLASSES
 from loupe.benchmarks.folders.own.config import SAMPLES, FolderConfig, read_config
 from loupe.benchmarks.folders.own.facts import FACTS, TASK, read_facts, state_of
 from loupe.benchmarks.folders.own.rows import read_rows
 from loupe.benchmarks.folders.own.scorers import TASKS
 from loupe.benchmarks.folders.own.truth import truth_mistakes
-from loupe.errors import word
+from loupe.errors import UsageError, word
 from loupe.files.folder import Folder
 from loupe.files.json_lines import bounded_lines
 from loupe.typed import encode_json, json_decoder
@@ -107,6 +108,11 @@ def _read_contents(folder: Path, config: FolderConfig) -> Contents:
                 tasks.add(task)
             if task == "class" and not config.labels and isinstance(values.get("reference"), str):
                 labels.setdefault(values["reference"])
+    if len(labels) > MOST_CLASSES:
+        raise UsageError(
+            f"{folder / SAMPLES}: {len(labels):,} different labels, more than {MOST_CLASSES:,}",
+            hint='write task = "text" in loupe.toml if the references are no classes',
+        )
     found = tuple(task for task in TASKS if task in tasks) or (config.task,)
     return Contents(found, tuple(labels) if config.labels else tuple(sorted(labels)), states, drafters, accepted)
 
