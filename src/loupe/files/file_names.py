@@ -19,6 +19,8 @@ IMAGE_SUFFIXES = frozenset(
     )
 )
 
+_LONGEST_SUFFIX = max(map(len, IMAGE_SUFFIXES))
+
 
 def safe_name(sample_id: str) -> str:
     """A relative file stem for a sample id: readable, one to one, and never outside its folder.
@@ -72,5 +74,7 @@ def same_form(name: str) -> str:
 
 def without_image_suffix(name: str) -> str:
     """Return a name without the suffix of an image or a PDF file; other suffixes stay."""
+    if "." not in name[-_LONGEST_SUFFIX:] and not name.endswith("/"):
+        return name  # A path of pathlib takes far longer, and there may be a million names.
     path = PurePosixPath(name)
     return str(path.with_suffix("")) if path.suffix.lower() in IMAGE_SUFFIXES | {".pdf"} else name

@@ -273,8 +273,10 @@ def _tails(path: str) -> Iterator[str]:
 
 def _spellings(name: str) -> list[str]:
     bare = without_image_suffix(name)
-    return list(dict.fromkeys([*safe_names(name), *safe_names(bare)]))
+    return safe_names(name) if bare == name else list(dict.fromkeys([*safe_names(name), *safe_names(bare)]))
 
 
 def _base_names(name: str) -> list[str]:
+    if "/" not in name and "." not in name:
+        return [name]  # A path of pathlib takes far longer.
     return list(dict.fromkeys([PurePosixPath(name).name, PurePosixPath(without_image_suffix(name)).name]))
