@@ -67,7 +67,8 @@ def test_published_stands_against_measured_with_interval_difference_and_settings
     assert settings["sampling"]["here"] == "temperature 0.0, top_p 1e-05, top_k 1, repetition_penalty 1.1"
     assert settings["sampling"]["verdict"] == settings["max_tokens"]["verdict"] == "unknown"
     assert ours["signature"] == result["signature"] and ours["command"] == ""
-    assert {each["verdict"] for each in official["settings"]} == {"unknown"}
+    assert {each["verdict"] for each in official["settings"] if each["name"] != "data"} == {"unknown"}
+    assert (settings["data"]["here"], settings["data"]["verdict"]) == ("data of unknown origin", "differs")
 
 
 def test_a_part_of_a_benchmark_is_said_and_its_counts_have_no_difference(here: Path, tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_the_report_marks_published_rows_and_gives_them_neither_rank_nor_interva
 def test_score_shows_them_beside_a_run(here: Path) -> None:
     done = loupe("score", "runs/glm-ocr/ocrbench", "--with-published", "--plain", cwd=here)
     assert "\nGLM-OCR\tpublished [2]\t" in done.stdout
-    assert any(line.startswith("glm-ocr\there\t") for line in done.stdout.splitlines())
+    assert any(line.startswith("glm-ocr\there (data of unknown origin)\t") for line in done.stdout.splitlines())
 
 
 def test_the_four_deciding_settings_come_first_and_what_nobody_can_reproduce_is_said(here: Path) -> None:

@@ -86,13 +86,15 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
 
 def _say_not_here(runs: tuple[Path, ...]) -> None:
     """Name the runs whose numbers came from elsewhere, which not every layout can say itself."""
-    from loupe.results.scored_here import NOT_HERE, result_of
+    from loupe.results.scored_here import NOT_HERE, marks, result_of
     from loupe.runs.folder import RunFolder
 
     for folder in map(RunFolder.open, expand(runs)):
         result = result_of(folder)
         if result and not result.scored_here:
             say(f"{folder.path}: {NOT_HERE}; make its scores here first: loupe score {word(folder.path)}")
+        elif result and (mark := marks(result)):
+            say(f"{folder.path}: {mark}, not proven to be the published set: loupe data verify")
 
 
 def _layout_of_now(to: str | None) -> str | None:

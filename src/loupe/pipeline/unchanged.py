@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 
+from loupe.pipeline.data_origin import unproven_origin
 from loupe.pipeline.plan import Survey
 from loupe.runs.folder import PREDICTIONS, RunFolder
 from loupe.scoring.digest import scorer_digest
@@ -32,6 +33,7 @@ def made_from(folder: RunFolder, benchmark: Benchmark, found: Survey, answers: s
         scorer_digest(benchmark, info.adapters),
         [found.truth_digest, found.slicing_digest],
         [info.benchmark_id, info.engine, info.signature, info.total, info.limit, info.stopped, list(info.notes)],
+        unproven_origin(info),
         answers,
     ]
     return hashlib.sha256(encode_json(facts)).hexdigest()

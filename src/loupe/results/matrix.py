@@ -21,7 +21,7 @@ import msgspec
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
 from loupe.results.group_titles import shown_version
 from loupe.results.headline import check_measure, has_value, headline_of, why_nothing
-from loupe.results.scored_here import NOT_HERE, result_of
+from loupe.results.scored_here import marks, result_of
 from loupe.results.sections import ALARMING, FEW, Section, failed_count, format_estimate, format_margin
 from loupe.results.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
@@ -69,6 +69,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     truth: str = ""
     not_computed: str = ""
     scored_here: bool = True
+    marks: str = ""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +161,7 @@ def _mean_cell(parts: Sequence[Cell | None]) -> Cell | None:
         partial=any(cell.partial for cell in cells),
         truth=", ".join(dict.fromkeys(cell.truth for cell in cells if cell.truth)),
         scored_here=all(cell.scored_here for cell in cells),
+        marks=", ".join(dict.fromkeys(cell.marks for cell in cells if cell.marks)),
     )
 
 
@@ -234,6 +236,7 @@ def _cell(folder: RunFolder, result: Result | None, measure: str) -> Cell:
         partial=bool(folder.info.stopped),
         truth=truth_cell(result) if unverified(result) else "",
         scored_here=result.scored_here,
+        marks=marks(result),
     )
 
 
@@ -266,7 +269,7 @@ def cell_text(cell: Cell | None, unit: str) -> str:
         + (f", {cell.failed:,} of {cell.total:,} failed" if cell.failed else "")
         + (", partial" if cell.partial else "")
         + (f", {cell.truth}" if cell.truth else "")
-        + ("" if cell.scored_here else f", {NOT_HERE}")
+        + (f", {cell.marks}" if cell.marks else "")
     )
 
 

@@ -21,7 +21,7 @@ from loupe.files.default_places import DefaultPlace
 from loupe.inference.prompts import prompts_by_task
 from loupe.results.deciding import DECIDING, deciding, said_of
 from loupe.results.headline import why_nothing
-from loupe.results.scored_here import NOT_HERE, result_of
+from loupe.results.scored_here import NOT_HERE, marks, result_of
 from loupe.results.sections import failed_count
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.info import RunInfo
@@ -44,6 +44,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
         "timeout": "seconds per request",
         "post_processing": "post-processing",
         "samples": "samples",
+        "data": "data",
         "options": "options of the benchmark",
         "evaluator": "evaluator",
     }
@@ -53,7 +54,7 @@ OWN_QUESTIONS = "each sample's own question"
 #: Only listed where the source speaks of them: by themselves they change no answer.
 _ONLY_IF_PUBLISHED = frozenset({"timeout", "options"})
 #: Only listed where either side has one.
-_ONLY_IF_KNOWN = frozenset({"layout", *DECIDING})
+_ONLY_IF_KNOWN = frozenset({"layout", "data", *DECIDING})
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed")
 
 
@@ -147,6 +148,8 @@ def reproduce(row: PublishedRow, benchmark: Benchmark, runs: Sequence[RunFolder]
     result = result_of(run) if run else None
     # Without a run the engine that the row is about is the one to run, and not another one of the same model.
     here = _of_run(run.info) if run else _of_profile(row.engines[0], benchmark, row.benchmark)
+    if result and (mark := marks(result)):
+        here["data"] = mark
     return Reproduction(
         published=row,
         measures=_against(row, benchmark, result, whole=not part),
@@ -200,6 +203,8 @@ def _settings(row: PublishedRow, here: Mapping[str, str]) -> Iterable[Setting]:
     published = {**row.settings}
     if "options" in here and (row.options or here["options"] != _DEFAULTS):
         published["options"] = _pairs(row.options) or _DEFAULTS
+    if "data" in here:
+        published["data"] = "the published set"
     for name, title in SETTINGS.items():
         theirs, ours = published.get(name, ""), here.get(name, "")
         if theirs or (ours and name in _ONLY_IF_KNOWN) or name not in _ONLY_IF_PUBLISHED | _ONLY_IF_KNOWN:

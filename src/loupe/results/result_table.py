@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.published import NO_VALUE, format_published, origin, source_numbers, source_of
-from loupe.results.scored_here import NOT_HERE
+from loupe.results.scored_here import where_scored
 from loupe.results.sections import Section, failed_cell, failed_count, format_margin, format_value, part_of_published
 from loupe.types import Estimate, PublishedRow, Result
 
@@ -74,7 +74,7 @@ def _own_row(result: Result, columns: Sequence[str]) -> tuple[str, ...]:
     lost = failed_cell(failed, result.total, result.outcomes.get("refused", 0)) if failed else "–"
     return (
         result.engine,
-        "here" if result.scored_here else NOT_HERE,
+        where_scored(result),
         first,
         margin or "–",
         _points(official),

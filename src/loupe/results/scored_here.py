@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
@@ -19,6 +20,8 @@ from loupe.types import Result
 
 #: The mark beside every number whose scores came from elsewhere.
 NOT_HERE = "not scored here"
+#: The marks of data that is not proven to be the published set.
+_UNPROVEN = MappingProxyType({"pack": "data from a pack", "unknown": "data of unknown origin"})
 #: More runs than people list at once: a result is proven by hashing the answers and scores of its run.
 _MOST = 1024
 Stamp: TypeAlias = tuple[int, int, int] | None
@@ -35,12 +38,25 @@ def result_of(folder: RunFolder, *, whole: bool = True) -> Result | None:
 
 
 def marked(text: str, *results: Result | None) -> str:
-    """Return a text about results, with the mark if one of them was not made here.
+    """Return a text about results, with the marks of all of them.
 
     >>> marked("cer 1.20 %")
     'cer 1.20 %'
     """
-    return f"{text} ({NOT_HERE})" if any(result and not result.scored_here for result in results) else text
+    found = ", ".join(dict.fromkeys(mark for result in results if result and (mark := marks(result))))
+    return f"{text} ({found})" if found else text
+
+
+def marks(result: Result) -> str:
+    """Return what stands beside every number of a result: its scores or its data came from elsewhere; else ""."""
+    return _UNPROVEN.get(result.data_origin, "") if result.scored_here else NOT_HERE
+
+
+def where_scored(result: Result | None) -> str:
+    """Return `here` for scores that were made here, with the mark of their data; else the mark of the scores."""
+    if result is None or not result.scored_here:
+        return NOT_HERE
+    return marked("here", result)
 
 
 def _stamp(folder: RunFolder, name: str) -> Stamp:

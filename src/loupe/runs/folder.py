@@ -248,6 +248,8 @@ class RunFolder:
         """
         document = msgspec.to_builtins(result)
         del document["scored_here"]
+        if not result.data_origin:
+            del document["data_origin"]
         data = _pretty(document)
         self._write_seal(made_from, data, scores or self.digest_of(SCORES), answers or self.digest_of(PREDICTIONS))
         self.files.write(RESULT, data)

@@ -130,6 +130,7 @@ _KEPT = (
     "warnings",
     "not_computed",
     "scored_here",
+    "data_origin",
 )
 
 
@@ -159,6 +160,7 @@ def _comparison(folders: Sequence[RunFolder], results: Sequence[Result], now: da
             "num_failed": failed_count(result),
             "signature": result.signature,
             "scored_here": result.scored_here,
+            "data_origin": result.data_origin,
         }
     return {
         "timestamp": now.isoformat(timespec="seconds"),

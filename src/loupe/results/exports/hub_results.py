@@ -19,7 +19,7 @@ from loupe.errors import LoupeError, UsageError, word
 from loupe.files.folder import Folder
 from loupe.results.exports.sample_tables import scored
 from loupe.results.headline import why_nothing
-from loupe.results.scored_here import NOT_HERE, result_of
+from loupe.results.scored_here import NOT_HERE, marks, result_of
 from loupe.results.sections import part_of_published, unread_count
 from loupe.results.unverified import unverified
 from loupe.runs.folder import RunFolder
@@ -41,6 +41,11 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
         raise UsageError(
             f"{folder.path}: {folder.info.benchmark_id} is no data set of the hub",
             hint="list those that are: loupe data list",
+        )
+    if result.scored_here and (mark := marks(result)):
+        raise UsageError(
+            f"{folder.path}: {mark}, and the hub shows results on its own",
+            hint=f"download it, then score the answers again: loupe data get {found.id}",
         )
     if _is_part(folder, result):
         raise UsageError(

@@ -20,7 +20,7 @@ from loupe.files.folder import Folder
 from loupe.results.control_characters import printable
 from loupe.results.exports.sample_tables import Written, sample_rows, scored
 from loupe.results.headline import headline_of
-from loupe.results.scored_here import NOT_HERE, result_of
+from loupe.results.scored_here import marks, result_of
 from loupe.results.spreadsheet_cells import Cell
 from loupe.runs.folder import RunFolder
 from loupe.typed import encode_json
@@ -94,7 +94,7 @@ def _header(folder: RunFolder, result: Result, ids: list[str]) -> dict[str, Any]
             "config": {"epochs": 1},
             "packages": {"loupe-ocr": info.packages.get("loupe", "")},
             "metadata": {"signature": result.signature, "headline": ranked.measure, "headline_note": ranked.note}
-            | ({} if result.scored_here else {"scored": NOT_HERE}),
+            | ({"scored": marks(result)} if marks(result) else {}),
         },
         "plan": {"name": "loupe", "steps": [], "config": {}},
         "results": {

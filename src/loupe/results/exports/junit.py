@@ -112,7 +112,12 @@ def run_suite(folder: RunFolder, result: Result, below: Collection[str] = (), me
         name=result.engine,
         package=f"{result.benchmark}@{result.version}",
         created=folder.info.created,
-        properties={"run": str(folder.path), "signature": result.signature, "scored_here": str(result.scored_here)},
+        properties={
+            "run": str(folder.path),
+            "signature": result.signature,
+            "scored_here": str(result.scored_here),
+            **({"data_origin": result.data_origin} if result.data_origin else {}),
+        },
         cases=cases,
         said=[*said, *result.warnings],
     )

@@ -17,7 +17,7 @@ from loupe.errors import RunError, word
 from loupe.files.folder import Folder
 from loupe.results.references import references_of
 from loupe.results.sample_values import sample_values
-from loupe.results.scored_here import NOT_HERE, result_of
+from loupe.results.scored_here import result_of, where_scored
 from loupe.results.spreadsheet_cells import Cell, csv_lines
 from loupe.runs.folder import RunFolder
 from loupe.types import Prediction, SampleScores
@@ -81,8 +81,7 @@ def unit_rows(folder: RunFolder) -> Iterator[dict[str, Cell]]:
 def _origin(folder: RunFolder) -> dict[str, Cell]:
     info = folder.info
     origin = {"run": str(folder.path), "engine": info.engine}
-    result = result_of(folder)
-    scored = "here" if result and result.scored_here else NOT_HERE
+    scored = where_scored(result_of(folder))
     return {**origin, "benchmark": info.benchmark_id, "version": info.version, SCORED: scored}
 
 

@@ -24,7 +24,7 @@ from loupe.results.changed_references import CHANGED, is_other_truth
 from loupe.results.flag_cells import Flags
 from loupe.results.groups import make_group
 from loupe.results.missing_data import missing_data
-from loupe.results.scored_here import NOT_HERE
+from loupe.results.scored_here import NOT_HERE, marked
 from loupe.types import Measure, Sample, SampleScores
 from loupe.web.view.run_index import RunIndex, one_line
 
@@ -277,7 +277,10 @@ def labels(runs: Sequence[RunIndex]) -> dict[str, str]:
         twice = [run for run in runs if list(found.values()).count(found[run.key]) > 1]
         for run in twice:
             found[run.key] = f"{run.folder.info.engine} ({'/'.join(run.folder.path.parts[-1 - depth : -1])})"
-    return {run.key: f"{found[run.key]} ({NOT_HERE})" if run.is_of_others else found[run.key] for run in runs}
+    return {
+        run.key: f"{found[run.key]} ({NOT_HERE})" if run.is_of_others else marked(found[run.key], run.result)
+        for run in runs
+    }
 
 
 def board_ident(run: RunIndex) -> tuple[str, str, str]:
