@@ -174,8 +174,8 @@ class _Ways:
         yield lambda name: ids.get(same(name))
         yield lambda name: self._files.get(same(name))
         yield lambda name: self._bare_files.get(same(name))
-        published = {same(name): ident for name, ident in self.published.items()}
-        yield lambda name: _first(published, map(same, _spellings(name)))
+        if published := {same(name): ident for name, ident in self.published.items()}:
+            yield lambda name: _first(published, map(same, _spellings(name)))
         spelled = _owners((same(form), ident) for ident in self.known for form in _spellings(ident))
         yield lambda name: _first(spelled, map(same, _spellings(name)))
         based = _owners((same(form), ident) for ident in self.known for form in _base_names(ident))
