@@ -44,23 +44,19 @@ class Contributions:
     possible: float
 
     @property
-    def few(self) -> bool:
-        """Whether fewer than a third of the clusters carry what is seen.
-
-        They count by their effective number (Σ |d|)² / Σ d²: m if m clusters differ alike, 0.64 n for normal ones.
-        """
-        sizes = np.abs(self.apart) / float(np.abs(self.apart).max(initial=_ROUNDED))
-        return float(sizes.sum() ** 2) < sizes.size / 3 * float((sizes**2).sum())
-
-    @property
     def sparse(self) -> bool:
         """True if the clusters seen say little of others: few of them differ, or all that differ do so by as much.
 
-        Right and wrong answers differ alike.
+        Few are fewer than a third of them, by their effective number (Σ |d|)² / Σ d²: m if m clusters differ alike,
+        0.64 n for normal differences. Right and wrong answers differ alike.
         """
         sizes = np.abs(self.apart)
         largest = float(sizes.max(initial=0.0))
-        return largest <= _ROUNDED or self.few or bool(sizes[sizes > _ROUNDED * largest].min() > largest * (1 - 1e-9))
+        if largest <= _ROUNDED:
+            return True
+        sizes /= largest
+        few = float(sizes.sum() ** 2) < sizes.size / 3 * float((sizes**2).sum())
+        return few or bool(sizes[sizes > _ROUNDED].min() > 1 - 1e-9)
 
     @property
     def alike(self) -> bool:

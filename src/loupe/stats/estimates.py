@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import msgspec
-import numpy as np
-
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import CONFIDENCE, Resampled, interval, resample
-from loupe.stats.bounds_of_unread import ENOUGH, Contributions, evidence
+from loupe.stats.bootstrap import Resampled, interval, resample
+from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, MeasureRows, Row, sort_into_clusters
 from loupe.types import Estimate, Measure
 
@@ -41,11 +38,7 @@ def estimate_clustered(analysis: Analysis, scores: Clustered, *, fewest: int = 2
         of_measure = scores.measures.get(measure.name)
         n = len(scores.labels) if of_measure is None else len(of_measure.counts)
         answers = None if of_measure is None else right_or_wrong(measure, of_measure)
-        values = found.get(measure.name)
-        known = _estimate(values, n, answers, fewest=fewest)
-        if of_measure is not None and values is not None and answers is None and evidence(values.left_out) < ENOUGH:
-            known = _with_failure(known, measure, of_measure)
-        results[measure.name] = known
+        results[measure.name] = _estimate(found.get(measure.name), n, answers, fewest=fewest)
     return results
 
 
@@ -66,24 +59,6 @@ def right_or_wrong(measure: Measure, rows: MeasureRows) -> Contributions | None:
 def is_share(measure: Measure) -> bool:
     """Whether a measure lies between 0 and 1 on every cluster; error rates may pass 1, other functions anything."""
     return measure.value is None and measure.unit == "fraction" and measure.higher_is_better
-
-
-def _with_failure(found: Estimate, measure: Measure, rows: MeasureRows) -> Estimate:
-    """Return a fraction with an interval that includes one more cluster which fails, if few carry most of the error."""
-    if found.low is None or found.high is None or measure.value is not None or measure.unit != "fraction":
-        return found
-    first, most = rows.sums(int(rows.cluster[-1]) + 1)[np.unique(rows.cluster)].T
-    lost = most - first if measure.higher_is_better else first
-    if float(min(lost.min(), most.min())) < 0:
-        return found
-    total, worst = float(most.sum()), float((lost[most > 0] / most[most > 0]).max())
-    losses = Contributions(lost / total, most / total, max(1.0, worst))
-    if not losses.few:
-        return found
-    highest = losses.ends(1 - CONFIDENCE)[1]
-    if measure.higher_is_better:
-        return msgspec.structs.replace(found, low=min(found.low, 1 - highest))
-    return msgspec.structs.replace(found, high=max(found.high, highest))
 
 
 def _estimate(values: Resampled | None, n: int, answers: Contributions | None, *, fewest: int) -> Estimate:
