@@ -218,7 +218,7 @@ def test_no_internal_id_stands_in_a_report(tmp_path: Path) -> None:
     assert "types=" not in shown and "inv-good" not in shown
     assert "field_score" not in re.sub(r'title="[^"]*"', "", shown)
     assert [entrant.label for entrant in collect(runs)[0].entrants] == ["good", "poor"]
-    # Two runs of the same name stay apart.
+    # Two runs of the same name stay apart; a run whose engine was renamed by hand is marked.
     folder_of = RunFolder.open(runs[1])
     folder_of.write_info(msgspec.structs.replace(folder_of.info, engine="inv_good"))
-    assert [entrant.label for entrant in collect(runs)[0].entrants] == ["inv-good", "inv_good"]
+    assert [entrant.label for entrant in collect(runs)[0].entrants] == ["inv-good", "inv_good (not scored here)"]
