@@ -71,7 +71,7 @@ def test_data_from_a_pack_is_marked_wherever_its_numbers_are_shown(answers: dict
     assert score_run(run.path).data_origin == "unknown"
 
 
-def test_data_that_the_run_of_a_stranger_names_is_marked(
+def test_data_that_the_run_of_a_stranger_names_is_told_in_a_warning_and_never_published(
     answers: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = loupe.score("ocrbench", answers, runs=tmp_path / "runs", name="glm-ocr", data=tmp_path / "fake").path
@@ -83,6 +83,7 @@ def test_data_that_the_run_of_a_stranger_names_is_marked(
     result = score_run(run)
     assert result.scored_here and result.data_origin == "unknown"
     assert "the data in fake is not proven to be the published set: loupe data verify" in result.warnings
-    assert UNKNOWN in str(describe(RunFolder.open(run))["headline"])
+    with pytest.raises(UsageError, match=UNKNOWN):
+        write_hub_results(RunFolder.open(run), tmp_path / "model")
     shown = result_of(RunFolder.open(run))
     assert shown and shown.data_origin == "unknown"

@@ -148,7 +148,7 @@ def reproduce(row: PublishedRow, benchmark: Benchmark, runs: Sequence[RunFolder]
     result = result_of(run) if run else None
     # Without a run the engine that the row is about is the one to run, and not another one of the same model.
     here = _of_run(run.info) if run else _of_profile(row.engines[0], benchmark, row.benchmark)
-    if result and (mark := marks(result)):
+    if result and (mark := marks(result, every=True)):
         here["data"] = mark
     return Reproduction(
         published=row,

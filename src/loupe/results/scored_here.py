@@ -47,9 +47,14 @@ def marked(text: str, *results: Result | None) -> str:
     return f"{text} ({found})" if found else text
 
 
-def marks(result: Result) -> str:
-    """Return what stands beside every number of a result: its scores or its data came from elsewhere; else ""."""
-    return _UNPROVEN.get(result.data_origin, "") if result.scored_here else NOT_HERE
+def marks(result: Result, *, every: bool = False) -> str:
+    """Return the mark beside every number of a result whose scores came from elsewhere, or whose data did in a pack.
+
+    With `every`, also that of data of unknown origin: the user may have named it, so a warning of the result is enough.
+    "" if there is none.
+    """
+    shown = every or result.data_origin == "pack"
+    return NOT_HERE if not result.scored_here else _UNPROVEN.get(result.data_origin, "") if shown else ""
 
 
 def where_scored(result: Result | None) -> str:

@@ -42,7 +42,7 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
             f"{folder.path}: {folder.info.benchmark_id} is no data set of the hub",
             hint="list those that are: loupe data list",
         )
-    if result.scored_here and (mark := marks(result)):
+    if result.scored_here and (mark := marks(result, every=True)):
         raise UsageError(
             f"{folder.path}: {mark}, and the hub shows results on its own",
             hint=f"download it, then score the answers again: loupe data get {found.id}",
