@@ -71,8 +71,8 @@ def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: Ch
     assert truth["metadata"] | {"generatedAt": ""} == {
         **{"generatedAt": "", "textModel": "right", "verified": True, "vlmModel": ""}
     }
-    # `.config` remembers that the saved selections are trusted here.
-    names = {"yes", "no", "ocr.py", "out.json", "runs", "__pycache__", ".config"}
+    # `.config` remembers that the saved selections are trusted here, `.local` has the key of seals.
+    names = {"yes", "no", "ocr.py", "out.json", "runs", "__pycache__", ".config", ".cache", ".local"}
     assert {path.name for path in tmp_path.iterdir()} <= names
 
     saved = {file.parent.name: json.loads(file.read_text()) for file in tmp_path.glob("runs/right/*/run.json")}
