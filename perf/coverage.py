@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from coverage_of_differences import print_power, print_sparse, print_together
 from loupe.stats import curves
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import interval, resample
+from loupe.stats.bootstrap import resample
 from loupe.stats.clusters import Clustered, MeasureRows, Row
 from loupe.stats.comparison import LEVEL, compare
-from loupe.stats.estimates import estimate, right_or_wrong
+from loupe.stats.estimates import estimate, interval_of, right_or_wrong
 from loupe.stats.permutation import contrasts
 from loupe.stats.stopping import FEWEST, Ends, Goal, decide
 from loupe.types import Estimate, Measure, SampleScores, Score
@@ -224,7 +224,7 @@ def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, tuple[
     if len(scores) == 1:
         (values,) = (resample(analysis, run) for run in scores)
         answers = {name: right_or_wrong(Measure(name=name), rows) for name, rows in scores[0].measures.items()}
-        found = {name: (interval(each, answers[name]), each.left_out) for name, each in values.items()}
+        found = {name: (interval_of(each, answers[name]), each.left_out) for name, each in values.items()}
     else:
         first, second = (resample(replace(analysis, draws=1), run) for run in scores)
         known = contrasts(analysis, *scores)

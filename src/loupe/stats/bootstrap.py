@@ -21,9 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
-from loupe.stats.proportions import exact_interval
 from loupe.stats.student import t_quantile
 from loupe.types import Measure, Values
 
@@ -193,27 +191,19 @@ def bounds_of(measure: Measure, seen: Floats | None = None) -> tuple[float, floa
     return (0.0 if seen.min() >= 0 else -math.inf), (1.0 if seen.max() <= 1 else math.inf)
 
 
-def _can_vary(values: Resampled) -> bool:
+def can_vary(values: Resampled) -> bool:
     """Whether the draws can say anything: more than one cluster, and a measure that most draws define."""
     defined = int(np.count_nonzero(np.isfinite(values.draws)))
     return math.isfinite(values.point) and values.clusters > 1 and 2 * defined > values.draws.size
 
 
-def interval(values: Resampled, answers: Contributions | None = None) -> tuple[float, float] | None:
+def interval(values: Resampled) -> tuple[float, float] | None:
     """The 95 % interval, or None where the draws say nothing: they cannot vary, or are all equal.
 
-    With few clusters it is at least Student's, within the bounds of the measure. `answers` are clusters that are right
-    or wrong altogether, less a half. If their share is the value, they have the exact interval of a share, without
-    draws; for clusters of unequal size, `Contributions.ends`.
+    With few clusters it is at least Student's, within the bounds of the measure.
     """
-    if not _can_vary(values):
+    if not can_vary(values):
         return None
-    if answers is not None and math.isclose(float(answers.apart.sum()) + 0.5, values.point, abs_tol=1e-9):
-        weighty = answers.weights[answers.weights > 0]
-        if math.isclose(weighty.min(), weighty.max(), rel_tol=1e-9):
-            return exact_interval(int(np.count_nonzero(answers.apart > 0)), weighty.size)
-        low, high = answers.ends(1 - CONFIDENCE)
-        return max(low + 0.5, 0.0), min(high + 0.5, 1.0)
     draws = values.draws[np.isfinite(values.draws)]
     if float(np.ptp(draws)) <= _SLACK * max(1.0, abs(values.point)):
         return None

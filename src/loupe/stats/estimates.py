@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import Resampled, interval, resample
+from loupe.stats.bootstrap import CONFIDENCE, Resampled, can_vary, interval, resample
 from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, MeasureRows, Row, sort_into_clusters
+from loupe.stats.proportions import exact_interval
 from loupe.types import Estimate, Measure
 
 #: A part of a run (a slice, a tag, a label) over fewer clusters has no interval: it would span most of the scale.
@@ -56,6 +59,23 @@ def right_or_wrong(measure: Measure, rows: MeasureRows) -> Contributions | None:
     return Contributions((earned - most / 2) / total, most / total, 0.5)
 
 
+def interval_of(values: Resampled, answers: Contributions | None) -> tuple[float, float] | None:
+    """Return the 95 % interval of a measure: exact if its value is the share of `answers`, else the bootstrap's.
+
+    `answers` are clusters that are right or wrong altogether, less a half (`right_or_wrong`). Those of one size have
+    the interval of Clopper and Pearson, others `Contributions.ends`.
+    """
+    if answers is None or not can_vary(values):
+        return interval(values)
+    if not math.isclose(0.5 + answers.apart.sum(), values.point, abs_tol=1e-9):
+        return interval(values)  # the evaluator made it something else
+    sizes = answers.weights[answers.weights > 0]
+    if math.isclose(sizes.min(), sizes.max()):
+        return exact_interval(int(np.count_nonzero(answers.apart > 0)), sizes.size)
+    low, high = answers.ends(1 - CONFIDENCE)
+    return max(low + 0.5, 0.0), min(high + 0.5, 1.0)
+
+
 def is_share(measure: Measure) -> bool:
     """Whether a measure lies between 0 and 1 on every cluster; error rates may pass 1, other functions anything."""
     return measure.value is None and measure.unit == "fraction" and measure.higher_is_better
@@ -66,6 +86,6 @@ def _estimate(values: Resampled | None, n: int, answers: Contributions | None, *
         return Estimate(value=None)
     if not math.isfinite(values.point):
         return Estimate(value=None, n=n)
-    ends = interval(values, answers) if values.draws.size and values.clusters >= fewest else None
+    ends = interval_of(values, answers) if values.draws.size and values.clusters >= fewest else None
     low, high = ends or (None, None)
     return Estimate(value=values.point, low=low, high=high, n=n)

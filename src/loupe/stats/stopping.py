@@ -18,11 +18,11 @@ import msgspec
 import numpy as np
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import interval, resample
+from loupe.stats.bootstrap import resample
 from loupe.stats.bounds_of_unread import ENOUGH, evidence
 from loupe.stats.clusters import Clustered, Floats
 from loupe.stats.comparison import LEVEL
-from loupe.stats.estimates import right_or_wrong
+from loupe.stats.estimates import interval_of, right_or_wrong
 from loupe.stats.permutation import contrasts
 
 #: Why nothing more is read: the interval is narrow enough; there may be no more pages; or it goes on.
@@ -95,7 +95,7 @@ def _one(analysis: Analysis, run: Clustered, name: str) -> tuple[Ends, Floats]:
     measure = next((each for each in analysis.measures if each.name == name), None)
     rows = run.measures.get(name)
     answers = None if measure is None or rows is None else right_or_wrong(measure, rows)
-    return interval(values, answers), values.left_out
+    return interval_of(values, answers), values.left_out
 
 
 def _difference(analysis: Analysis, runs: Sequence[Clustered], name: str) -> tuple[Ends, Floats]:
