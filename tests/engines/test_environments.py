@@ -363,7 +363,7 @@ def test_a_python_that_is_not_here(quill: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("said", "kind", "advice"),
     [
-        ("error: Failed to fetch: `http://h/simple/a/`", DownloadError, "check the network"),
+        ("error: Failed to fetch: `http://nowhere/a/`", DownloadError, "check the network"),
         ("Hash mismatch for `a==1`", LoupeError, "do not use it"),
         ("No interpreter found for Python 3.9", LoupeError, "install a Python"),
         ("a==1 has no usable wheels", LoupeError, "the lock does not fit"),

@@ -12,6 +12,7 @@ from loupe.data.hub.manifest import read_manifest
 from loupe.data.hub.origin import HUB, UNKNOWN, origin_of
 from loupe.data.hub.store import default_root
 from loupe.runs.info import RunInfo
+from loupe.types import DataSet
 
 
 def unproven_origin(info: RunInfo) -> str:
@@ -22,7 +23,7 @@ def unproven_origin(info: RunInfo) -> str:
     found = data_set(info.benchmark)
     if found is None:
         return ""
-    root = place_of_data(info)
+    root = _root(info, found)
     origin = origin_of(root)
     if origin != HUB:
         return origin
@@ -30,7 +31,15 @@ def unproven_origin(info: RunInfo) -> str:
     return "" if read_manifest(root).repo in published else UNKNOWN
 
 
-def place_of_data(info: RunInfo) -> Path:
-    """Return the folder of the data of a run on an installed benchmark."""
-    found = data_set(info.benchmark)
-    return Path(info.data) if info.data else default_root(found.place if found else info.benchmark_id)
+def warnings_of_data(info: RunInfo) -> list[str]:
+    """Return the warning of a run whose data is not proven to be the published set."""
+    if not unproven_origin(info) or (found := data_set(info.benchmark)) is None:
+        return []
+    return [
+        f"Loupe did not fetch the data in {_root(info, found)}, so it may not be the published set; "
+        f"to fetch that: loupe data get {found.id}"
+    ]
+
+
+def _root(info: RunInfo, found: DataSet) -> Path:
+    return Path(info.data) if info.data else default_root(found.place)

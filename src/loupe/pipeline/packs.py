@@ -15,6 +15,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +258,7 @@ def _write(source: Path, info: RunInfo, aside: Folder, place: Folder) -> None:
         if name in (RUN, SCORES):
             continue
         with aside.draft(name, sync=False) as draft:
-            for part in iter(lambda: stream.read(1 << 20), b""):  # noqa: B023  read before the next member
+            for part in iter(partial(stream.read, 1 << 20), b""):
                 draft.file.write(part)
             draft.replace()
     aside.write(SCORES, b"".join(_lines_of(source, SCORES)))
@@ -280,7 +281,7 @@ def _is_unpacked(source: Path, info: RunInfo, place: Folder) -> bool:
             if name == RUN or name in (SCORES, RESULT):
                 continue  # Made again here.
             with place.open(name) as file:
-                for part in iter(lambda: stream.read(1 << 20), b""):  # noqa: B023  read before the next member
+                for part in iter(partial(stream.read, 1 << 20), b""):
                     if file.read(len(part)) != part:
                         return False
                 if file.read(1):

@@ -29,7 +29,7 @@ from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.retries import RATE_WAITS, Policy
 from loupe.inference.scheduler import Scheduler, TimeoutsExceededError
-from loupe.pipeline.data_origin import place_of_data, unproven_origin
+from loupe.pipeline.data_origin import unproven_origin, warnings_of_data
 from loupe.pipeline.finished import check_finished
 from loupe.pipeline.foreign_answers import foreign_warnings
 from loupe.pipeline.mended_truth import follow_before, keep_both, own_folder_is_here
@@ -470,10 +470,8 @@ async def _score(
         answered = sum(count for outcome, count in result.outcomes.items() if outcome not in FAILED)
         warning = f"partial: {info.stopped}; {answered} of {info.total} samples have an answer"
         result = msgspec.structs.replace(result, warnings=[*result.warnings, warning])
-    origin = unproven_origin(info)
-    unproven = [f"the data in {place_of_data(info)} is not proven to be the published set: loupe data verify"]
-    warnings = [*result.warnings, *info.notes, *(unproven if origin else [])]
-    result = msgspec.structs.replace(result, warnings=warnings, data_origin=origin)
+    warnings = [*result.warnings, *info.notes, *warnings_of_data(info)]
+    result = msgspec.structs.replace(result, warnings=warnings, data_origin=unproven_origin(info))
     made = made_from(folder, benchmark, found, answers.hexdigest())
     folder.write_result(result, made_from=made, scores=scores, answers=answers.hexdigest())
     return result
