@@ -172,7 +172,7 @@ def test_nothing_is_reached_through_a_link_below_the_folder(tmp_path: Path, deed
         link.symlink_to(target)
         with pytest.raises(UnsafeFileError) as refused:
             DEEDS[deed](Folder(folder), name)
-        assert refused.value.message == f"{link}: is a link to {target}; Loupe follows no links inside a folder"
+        assert refused.value.message == f"{link} is a link to {target}; Loupe follows no links inside a folder"
         assert f"rm {shlex.quote(str(link))}" in refused.value.hint
     assert [victim.read_text() for victim in victims] == ["precious"] * 3
     assert sorted(path.name for path in outside.rglob("*")) == ["deep", "file", "file", "victim"]

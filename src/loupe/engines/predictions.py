@@ -97,7 +97,7 @@ def _from_folder(folder: Path, files: Sequence[Path]) -> Predict:
             raise RejectedError(f"{path}: answers sample {other!r} already; name it after one sample")
         # An id is data, and so is a link: neither must lead out of the folder.
         if not is_inside(path, folder):
-            raise EngineError(f"{path}: is a link out of the folder, and not read")
+            raise EngineError(f"{path} is a link out of the folder, and not read")
         return Output(text=await asyncio.to_thread(_read_text, path), seconds=0.0)
 
     return predict

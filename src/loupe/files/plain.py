@@ -104,11 +104,11 @@ def link_error(place: Path, target: str, option: str = "") -> UnsafeFileError:
     """Return the error for a link that is not followed; `option` names it on purpose."""
     if option:
         return UnsafeFileError(
-            f"{place}: is a link to {target}; Loupe follows no link that you did not name",
+            f"{place} is a link to {target}; Loupe follows no link that you did not name",
             hint=f"remove the link (rm {word(place)}), or name it: the same command with {option}",
         )
     return UnsafeFileError(
-        f"{place}: is a link to {target}; Loupe follows no links inside a folder",
+        f"{place} is a link to {target}; Loupe follows no links inside a folder",
         hint=f"remove the link (rm {word(place)}), or replace it with its target",
     )
 
