@@ -589,8 +589,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     benchmark's official evaluator, `official` a row of its table. `not_computed` says why measures have no
     value, `published_total` how many samples the published set has. `speed` holds time, tokens and costs, these in
     `currency`. `scored_here` is False if the scores came from elsewhere; whoever reads a file finds that out, and never
-    believes it (loupe.results.scored_here). `data_origin` is `pack` or `unknown` if the data did not come from the hub
-    ("": it did, or there is no published set).
+    believes it (loupe.results.scored_here). `data_origin` is `pack`, `named` or `unknown` if the data did not come
+    from the hub ("": it did, or there is no published set).
     """
 
     benchmark: str

@@ -71,7 +71,7 @@ def test_data_from_a_pack_is_marked_wherever_its_numbers_are_shown(answers: dict
     assert score_run(run.path).data_origin == "unknown"
 
 
-def test_data_that_the_run_of_a_stranger_names_is_told_in_a_warning_and_never_published(
+def test_data_that_the_run_of_a_stranger_names_is_marked_until_the_user_names_it(
     answers: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = loupe.score("ocrbench", answers, runs=tmp_path / "runs", name="glm-ocr", data=tmp_path / "fake").path
@@ -83,7 +83,12 @@ def test_data_that_the_run_of_a_stranger_names_is_told_in_a_warning_and_never_pu
     result = score_run(run)
     assert result.scored_here and result.data_origin == "unknown"
     assert any(line.startswith("Loupe did not fetch the data in fake, so it may not be") for line in result.warnings)
-    with pytest.raises(UsageError, match=UNKNOWN):
-        write_hub_results(RunFolder.open(run), tmp_path / "model")
+    assert UNKNOWN in str(describe(RunFolder.open(run))["headline"])
     shown = result_of(RunFolder.open(run))
     assert shown and shown.data_origin == "unknown"
+    # By `--data` it is named: a warning is left, and nothing is published.
+    assert score_run(run, data=tmp_path / "fake").data_origin == "named"
+    assert any(f"the data in {tmp_path / 'fake'}, so" in line for line in RunFolder.open(run).stored_result().warnings)
+    assert "data" not in str(describe(RunFolder.open(run))["headline"])
+    with pytest.raises(UsageError, match=UNKNOWN):
+        write_hub_results(RunFolder.open(run), tmp_path / "model")

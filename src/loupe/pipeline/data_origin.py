@@ -9,22 +9,25 @@ from pathlib import Path
 
 from loupe.benchmarks.registry import data_set
 from loupe.data.hub.manifest import read_manifest
-from loupe.data.hub.origin import HUB, UNKNOWN, origin_of
+from loupe.data.hub.origin import HUB, NAMED, UNKNOWN, is_named, origin_of
 from loupe.data.hub.store import default_root
 from loupe.runs.info import RunInfo
 from loupe.types import DataSet
 
 
 def unproven_origin(info: RunInfo) -> str:
-    """Return where the data of a run came from if not from the benchmark's place on the hub: `pack` or `unknown`.
+    """Return where the data of a run came from if not from the benchmark's place on the hub.
 
-    "" if it did, and for what has no published set there: folders, Python files, generated pages.
+    `pack`, `named` (the user named its place, or put it into the store) or `unknown`. "" if it came from the hub, and
+    for what has no published set there: folders, Python files, generated pages.
     """
     found = data_set(info.benchmark)
     if found is None:
         return ""
     root = _root(info, found)
     origin = origin_of(root)
+    if origin == UNKNOWN and (not info.data or is_named(info.data, info.data_seal)):
+        return NAMED
     if origin != HUB:
         return origin
     published = {found.repo, *(source.repo for source in found.sources.values())}

@@ -68,7 +68,8 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
         folder.drop_result()
         records = (answers.found.get(ident) or _missing(ident, path) for ident in asked)
         folder.write_predictions(map(encode_json, records))
-        folder.write_info(msgspec.structs.replace(info, data=folder.info.data, notes=_notes(answers, path, taken)))
+        place = {name: getattr(folder.info, name) for name in ("data", "data_seal")}
+        folder.write_info(msgspec.structs.replace(info, **place, notes=_notes(answers, path, taken)))
     return folder, answers
 
 

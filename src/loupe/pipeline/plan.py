@@ -16,6 +16,7 @@ import msgspec
 from loupe.benchmarks import benchmark_id, benchmark_of_run, filed_as
 from loupe.benchmarks.registry import benchmark_ids, changed_options, check_options, is_own_folder
 from loupe.data.digests import drawn_digest, source_digest
+from loupe.data.hub.origin import seal_of_place
 from loupe.engines.pages.anchor_text import MARK
 from loupe.engines.pages.anchored_prompts import anchored_by
 from loupe.engines.registry import Profile, profile_names, slug
@@ -313,6 +314,7 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         parts |= {"anchor": anchors}
     if plan.profile.version:
         parts = {"profile": plan.profile.version, **parts}
+    data = str(real_path(plan.data)) if plan.data else ""
     info = RunInfo(
         benchmark=_lasting_name(plan.benchmark),
         benchmark_id=ident,
@@ -320,7 +322,8 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
         engine=plan.name or plan.label,
         profile=plan.profile.stored(),
         defining=defining,
-        data=str(real_path(plan.data)) if plan.data else "",
+        data=data,
+        data_seal=seal_of_place(data),
         options=changed_options(benchmark, plan.options),
         data_digest=found.data_digest,
         truth_digest=found.truth_digest,

@@ -10,6 +10,7 @@ import msgspec
 
 from loupe.benchmarks import benchmark_of_run
 from loupe.benchmarks.registry import changed_options
+from loupe.data.hub.origin import seal_of_place
 from loupe.errors import RunError, UsageError, word
 from loupe.files.foreign import real_path
 from loupe.pipeline.mended_truth import follow_references, is_folder, score_anyway
@@ -27,7 +28,7 @@ def moved_to(info: RunInfo, data: Path) -> RunInfo:
     place = str(real_path(data))
     if is_folder(info):
         return msgspec.structs.replace(info, benchmark=place)
-    return msgspec.structs.replace(info, data=place)
+    return msgspec.structs.replace(info, data=place, data_seal=seal_of_place(place))
 
 
 def check_truth(folder: RunFolder) -> Survey:

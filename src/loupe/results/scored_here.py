@@ -21,7 +21,8 @@ from loupe.types import Result
 #: The mark beside every number whose scores came from elsewhere.
 NOT_HERE = "not scored here"
 #: The marks of data that is not proven to be the published set.
-_UNPROVEN = MappingProxyType({"pack": "data from a pack", "unknown": "data of unknown origin"})
+_PACK, _UNKNOWN = "data from a pack", "data of unknown origin"
+_UNPROVEN = MappingProxyType({"pack": _PACK, "unknown": _UNKNOWN, "named": _UNKNOWN})
 #: More runs than people list at once: a result is proven by hashing the answers and scores of its run.
 _MOST = 1024
 Stamp: TypeAlias = tuple[int, int, int] | None
@@ -48,13 +49,13 @@ def marked(text: str, *results: Result | None) -> str:
 
 
 def marks(result: Result, *, every: bool = False) -> str:
-    """Return the mark beside every number of a result whose scores came from elsewhere, or whose data did in a pack.
+    """Return the mark beside every number of a result whose scores or data came from elsewhere; else "".
 
-    With `every`, also that of data of unknown origin: the user may have named it, so a warning of the result is enough.
-    "" if there is none.
+    With `every`, also that of data that the user named, of which a warning is enough.
     """
-    shown = every or result.data_origin == "pack"
-    return NOT_HERE if not result.scored_here else _UNPROVEN.get(result.data_origin, "") if shown else ""
+    if not result.scored_here:
+        return NOT_HERE
+    return _UNPROVEN.get(result.data_origin, "") if every or result.data_origin != "named" else ""
 
 
 def where_scored(result: Result | None) -> str:

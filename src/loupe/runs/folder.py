@@ -415,8 +415,9 @@ def _continued(files: Folder, info: RunInfo, hint: str) -> RunInfo:
     check_same(files.path, run.info, info, hint=hint)
     kept = {name: getattr(run.info, name) for name in ("created", "facts", "notes")}
     # Where data was named once and is found by itself now, it still lies there as well.
-    data = info.data or (run.info.data if run.info.data and Path(run.info.data).exists() else "")
-    info = msgspec.structs.replace(info, **kept, data=data)
+    if not info.data and run.info.data and Path(run.info.data).exists():
+        kept |= {name: getattr(run.info, name) for name in ("data", "data_seal")}
+    info = msgspec.structs.replace(info, **kept)
     # A finished run does not shrink because somebody asked for less of it.
     if info.total < run.info.total and RESULT in names:
         part = {name: getattr(run.info, name) for name in ("limit", "sample", "total", "first")}

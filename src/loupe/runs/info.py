@@ -36,6 +36,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     `limit` and `sample` say which samples are asked: the first ones, or some that were drawn; with neither, all.
     `total` is how many that makes, `whole` how many there are (0: unknown, in runs of earlier versions). `first` is a
     digest of the ids that `limit` asks for in a folder of one's own, where the order of lines is in no other digest.
+    `data_seal` proves that the user of this machine named the place `data`.
     """
 
     benchmark: str
@@ -45,6 +46,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     profile: dict[str, Any]
     defining: dict[str, Any] = {}
     data: str = ""
+    data_seal: str = ""
     options: dict[str, str] = {}
     data_digest: str = ""
     prompt_digest: str = ""

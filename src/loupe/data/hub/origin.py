@@ -13,9 +13,10 @@ from loupe.data.seals import is_seal, seal
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 
-#: Fetched and checked against the hub's own digests; unpacked from a file that anybody may have made; or not noted.
-HUB, PACK, UNKNOWN = "hub", "pack", "unknown"
-_NOTE, _PURPOSE = ".loupe-origin", "data"
+#: Fetched and checked against the hub's own digests; unpacked from a file that anybody may have made; in a place that
+#: the user named; or not noted.
+HUB, PACK, NAMED, UNKNOWN = "hub", "pack", "named", "unknown"
+_NOTE, _PURPOSE, _OF_PLACE = ".loupe-origin", "data", "place of data"
 
 
 def note_origin(root: Path, origin: str) -> None:
@@ -33,3 +34,13 @@ def origin_of(root: Path) -> str:
     except (OSError, ValueError, LoupeError):
         return UNKNOWN
     return origin if is_ours else UNKNOWN
+
+
+def seal_of_place(place: str) -> str:
+    """Return what a run notes of the place of its data that its user has named; "" for none."""
+    return seal(_OF_PLACE, place.encode("utf-8", "surrogatepass")) if place else ""
+
+
+def is_named(place: str, noted: str) -> bool:
+    """Return whether this user named this place: a `run.json` may come from anybody."""
+    return is_seal(noted, _OF_PLACE, place.encode("utf-8", "surrogatepass"))
