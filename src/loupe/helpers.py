@@ -91,6 +91,8 @@ _KEY: Final = re.compile(
 #: Names of variables that hold places. XDG's count only if they are absolute, fontconfig's are relative to its own.
 _PLACES: Final = re.compile(r"^(?!XDG_|FONTCONFIG_).*(PATHS?|PREFIX|HOME|DIR|FILE|CACHE|DATA|BUNDLE|CERTS)$", re.I)
 _KEYED: Final = ("uv", "npm")
+#: Names that hold the address of a server: who is asked is said by an engine's setting, not found around it.
+_ADDRESS: Final = re.compile(r"(^|_)UR[LI](_|$)", re.I)
 
 #: What keeps libraries and programs from calling their makers: usage statistics, checks for updates. This is the only
 #: list; what the user sets wins.
@@ -138,7 +140,7 @@ def environment(*groups: str, passed: Collection[str] = ()) -> dict[str, str]:
         if name in names
         or name in passed
         or (name in OFF and not _KEY.search(name))
-        or (name.startswith(families) and (not _KEY.search(name) or name.startswith(keyed)))
+        or (name.startswith(families) and (name.startswith(keyed) or not (_KEY.search(name) or _ADDRESS.search(name))))
     }
 
 

@@ -33,7 +33,8 @@ from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.sections import result_sections
 from loupe.runs.folder import SEAL, RunFolder
 from loupe.types import Estimate, Result
-from loupe.web.view.board import labels
+from loupe.web.view.board import Board, labels
+from loupe.web.view.run_page import so_far
 from loupe.web.view.run_reader import RunReader
 from tests.support.command_line import make_folder
 
@@ -264,8 +265,10 @@ def test_own_scores_of_other_answers_are_marked_in_the_pages(run: Path) -> None:
     (run / "result.json").unlink()
     reader = RunReader(run, run)
     assert not reader.refresh().is_of_others
+    assert NOT_HERE not in so_far(Board([reader.refresh()]), reader.refresh())
     change_answer(run)
-    assert RunReader(run, run).refresh().is_of_others
+    changed = RunReader(run, run).refresh()
+    assert changed.is_of_others and so_far(Board([changed]), changed).endswith(f"so far ({NOT_HERE})")
     (run / "predictions.jsonl").write_text("")
     assert reader.refresh().is_of_others and RunReader(run, run).refresh().is_of_others
 

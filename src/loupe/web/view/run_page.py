@@ -14,6 +14,7 @@ from loupe.engines.registry import Profile, built_in, changed_settings, engine_m
 from loupe.errors import LoupeError
 from loupe.pipeline.spent import latency_figures, page_seconds, was_asked
 from loupe.results.headline import format_headline
+from loupe.results.scored_here import NOT_HERE
 from loupe.results.sections import format_estimate, format_margin, format_value, notes_of
 from loupe.results.speed import speed_rows, speed_text
 from loupe.scoring.running import RunningScore
@@ -109,7 +110,8 @@ def so_far(board: Board, run: RunIndex) -> str:
     if found is None:
         return ""
     measure, so_far = found
-    return f"{measure.name} {format_value(so_far.value, measure.unit)} on {so_far.n:,} so far"
+    mark = f" ({NOT_HERE})" if run.is_of_others else ""
+    return f"{measure.name} {format_value(so_far.value, measure.unit)} on {so_far.n:,} so far{mark}"
 
 
 def _duration(seconds: float) -> str:
