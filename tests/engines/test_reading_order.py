@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.engines.layout.paragraphs import join_lines, join_pieces, page_text
-from loupe.engines.layout.reading_order import Quad, reading_order
+from loupe.engines.shared.placed_text import Quad, join_lines, join_pieces, page_text, reading_order
 from tests.support.shared import shared
 
 HEIGHT = 20.0

@@ -1,7 +1,7 @@
 """RapidOCR: PP-OCR models on the CPU, brought by the package itself, with reading order made here.
 
 Source: https://github.com/RapidAI/RapidOCR (3.8 or newer). It gives boxes in the order of detection; what is read
-first, and what is one line, is decided in `layout/reading_order.py` (docs/engines/local.md).
+first, and what is one line, is decided in `shared/placed_text.py` (docs/engines/local.md).
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from loupe.data.extras import install_command
-from loupe.engines.layout.paragraphs import page_text
-from loupe.engines.layout.placed_lines import PlacedLine, placed_line
-from loupe.engines.layout.reading_order import Quad
 from loupe.engines.pages.page_files import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
+from loupe.engines.shared.placed_text import PlacedLine, Quad, page_text, placed_line
 from loupe.engines.workers.cores import cores, processes
 from loupe.engines.workers.isolation import worker_pool
 from loupe.engines.workers.worker import Loaded

@@ -17,10 +17,10 @@ from typing import ClassVar
 
 import msgspec
 
-from loupe.engines.layout.placed_lines import PlacedLine, placed_line
 from loupe.engines.pages.page_files import page_file, single_page
 from loupe.engines.pages.page_reader import page_reader
 from loupe.engines.registry import PLAIN_TEXT, Profile
+from loupe.engines.shared.placed_text import PlacedLine, placed_line
 from loupe.engines.workers.cores import cores
 from loupe.engines.workers.programs import run_program
 from loupe.errors import EngineError, MissingToolError

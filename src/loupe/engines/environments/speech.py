@@ -10,8 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from loupe.engines.layout.paragraphs import page_text
-from loupe.engines.layout.placed_lines import PlacedLine, placed_line
+from loupe.engines.shared.placed_text import PlacedLine, page_text, placed_line
 from loupe.engines.workers.worker import Reply
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Output

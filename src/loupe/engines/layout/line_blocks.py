@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from loupe.engines.layout.reading_order import Region, layout
+from loupe.engines.shared.placed_text import Region, layout
 
 Box: TypeAlias = tuple[int, int, int, int]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.engines.layout.placed_lines import PlacedLine
+from loupe.engines.shared.placed_text import PlacedLine
 from loupe.errors import UnsafeFileError
 from loupe.files.folder import Folder
 from loupe.files.json_lines import RecordLog, read_lines
