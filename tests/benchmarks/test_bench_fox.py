@@ -17,8 +17,8 @@ from PIL import Image
 from loupe.benchmarks import fox
 from loupe.benchmarks.fox import FoxPage, benchmark, load, score, verify_case
 from loupe.benchmarks.fox.compression import compression_curve, ratio_bin, token_bin
-from loupe.benchmarks.fox.word_scores import PageScores, score_page, score_page_swapped_like_official, split_words
 from loupe.benchmarks.registry import check_options, get_benchmark
+from loupe.benchmarks.shared.word_scores import PageScores, score_page, score_page_swapped_like_official, split_words
 from loupe.data.pages import load_page
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics import installed_wordnet, vision_tokens

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from loupe.benchmarks.fox.compression import ratio_bin, token_bin
 from loupe.benchmarks.fox.files import LAYOUT, UPSTREAM, Language, PageItem, find_files, read_pages
-from loupe.benchmarks.fox.word_scores import PageScores, score_page, score_page_swapped_like_official
+from loupe.benchmarks.shared.word_scores import PageScores, score_page, score_page_swapped_like_official
 from loupe.data.extras import install_command, installed
 from loupe.data.hub.store import default_root
 from loupe.data.pages import page_size

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from loupe.benchmarks.fox.word_scores import score_page
+from loupe.benchmarks.shared.word_scores import score_page
 from loupe.metrics import installed_wordnet, normalized_edit_similarity
 
 _JOINERS = ("", ".", ". ", ",", ", ", "、", ";", "; ", " ", "和")

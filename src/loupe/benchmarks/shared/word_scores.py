@@ -1,7 +1,7 @@
-"""Fox's page scores: BLEU, METEOR, F-measure, precision and recall of words, and edit distance.
+"""Page scores of words: BLEU, METEOR, F-measure, precision and recall of words, and edit distance.
 
-Source: ucaslcl/Fox @ 82f720c, `eval_tools/eval_ocr_test.py`; protocol: docs/benchmarks/fox.md. Words
-of pages with Chinese come from jieba; METEOR is NLTK's, BLEU has NLTK's numbers.
+Source: ucaslcl/Fox @ 82f720c, `eval_tools/eval_ocr_test.py`; OCRBench v2 scores words the same way. Words of pages with
+Chinese come from jieba; METEOR is NLTK's, BLEU has NLTK's numbers. Protocol: docs/benchmarks/fox.md.
 """
 
 from __future__ import annotations
