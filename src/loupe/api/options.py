@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, get_args
 
 from loupe.api.temporary import TemporaryFolder
-from loupe.benchmarks.registry import benchmark_id, check_options, full_name, get_benchmark, shown_options
+from loupe.benchmarks.registry import check_options, full_name, get_benchmark, shown_options
 from loupe.engines.in_process import Settings, function_of, open_function
 from loupe.engines.registry import Profile, load_profile, slug
 from loupe.errors import UsageError, did_you_mean
 from loupe.files.default_places import RUNS
-from loupe.former_names import options_of_now
 from loupe.pipeline import Plan
 from loupe.types import Engine, Outcome, Output
 
@@ -147,7 +146,7 @@ def make_plan(benchmark: str, engine: EngineLike, options: dict[str, Any]) -> tu
     settings = asked | {name: value for name, value in given.items() if name not in known}
     if "prompt" in options:
         settings["prompts"] = {"*": options["prompt"]}
-    of_benchmark = named_as_now(benchmark, {name: value for name, value in given.items() if name in known})
+    of_benchmark = texts_of({name: value for name, value in given.items() if name in known})
     check_options(found, of_benchmark, called=benchmark)
     if isinstance(engine, str | os.PathLike):
         if "batch" in options:
@@ -207,10 +206,9 @@ def file_plan(
     return plan, kept
 
 
-def named_as_now(benchmark: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """Options of a benchmark as the command line has them, with the values of now."""
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
-    return options_of_now(benchmark_id(benchmark), texts)
+def texts_of(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return options of a benchmark as the command line spells them."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
 
 
 def _named(name: str, settings: dict[str, Any]) -> tuple[str, Profile]:

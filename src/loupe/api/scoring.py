@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from loupe.api.blocking import Stops, finish
-from loupe.api.options import DataOptions, checked, file_plan, named_as_now
+from loupe.api.options import DataOptions, checked, file_plan, texts_of
 from loupe.api.runs import Run
 from loupe.benchmarks.registry import check_options, full_name, get_benchmark
 from loupe.engines.registry import Profile, load_profile
@@ -37,7 +37,7 @@ def score(benchmark: str, answers: str | os.PathLike[str] | Mapping[str, str], *
     given = checked({"runs": None, **options}, DataOptions)
     benchmark = full_name(os.fspath(benchmark))
     found = get_benchmark(benchmark)
-    of_benchmark = named_as_now(benchmark, given["option"])
+    of_benchmark = texts_of(given["option"])
     check_options(found, of_benchmark, called=benchmark)
     plan, kept = file_plan(benchmark, of_benchmark, _engine(answers, str(given.get("name", ""))), given)
     path = _file(plan, answers)

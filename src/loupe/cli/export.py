@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe import former_names
 from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError, did_you_mean, word
@@ -57,7 +56,6 @@ def command(runs: tuple[Path, ...], to: str | None, output: Path | None, raw: bo
     One file per sample, in RUN/predictions unless --to says otherwise; samples without an answer get none. With
     `--to evaluation`, `csv`, `parquet` or `inspect` RUN may also be a root such as `runs`, for all runs below it.
     """
-    to = _layout_of_now(to)
     _refuse_unknown(to)
     if to in LAYOUTS and to not in (SUBMISSION, HUB):
         _say_not_here(runs)
@@ -95,14 +93,6 @@ def _say_not_here(runs: tuple[Path, ...]) -> None:
             say(f"{folder.path}: {NOT_HERE}; make its scores here first: loupe score {word(folder.path)}")
         elif result and (mark := marks(result)):
             say(f"{folder.path}: {mark}, not proven to be the published set: loupe data verify")
-
-
-def _layout_of_now(to: str | None) -> str | None:
-    if to not in former_names.LAYOUTS:
-        return to
-    now = former_names.LAYOUTS[to]
-    say(f"--to {to} is now called --to {now}")
-    return now
 
 
 def _refuse_unknown(to: str | None) -> None:

@@ -1,6 +1,6 @@
 """Metrics: pure functions of (prediction, reference).
 
-Of Loupe, they import only `errors`, `former_names` and `helpers`.
+Of Loupe, they import only `errors` and `helpers`.
 """
 
 from loupe.metrics.alignment import (

@@ -20,7 +20,6 @@ from loupe.errors import LoupeError, RunError, word
 from loupe.files.file_names import as_on_any_disk, safe_name, safe_names
 from loupe.files.folder import Folder
 from loupe.files.json_lines import RecordLog, read_lines, replacing_lines
-from loupe.former_names import record_of_now
 from loupe.runs.info import RunInfo, differences, signature
 from loupe.runs.installed import id_apart, named_apart, signed_apart
 from loupe.runs.lock import LOCK, locked
@@ -87,10 +86,7 @@ class RunFolder:
         """The run in a folder. Raises RunError where there is none, or where its run.json is damaged."""
         files = place if isinstance(place, Folder) else Folder(place)
         try:
-            stored = files.read(RUN)
-            info = json_decoder(RunInfo).decode(stored)
-            if (now := record_of_now(info.benchmark_id, stored)) != stored:
-                info = json_decoder(RunInfo).decode(now)
+            info = json_decoder(RunInfo).decode(files.read(RUN))
             return cls(files, named_apart(info))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise RunError(f"no run at {files.path}", hint="loupe runs") from None
@@ -310,7 +306,7 @@ class RunFolder:
 
     def _decoded_result(self, data: bytes) -> Result:
         try:
-            result = json_decoder(Result).decode(record_of_now(self.info.benchmark_id, data))
+            result = json_decoder(Result).decode(data)
         except UNDECODABLE as error:
             raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {word(self.path)}") from None
         ident = id_apart(self.info.benchmark, result.benchmark)
@@ -346,7 +342,7 @@ class RunFolder:
                 hint=f"make them again from the answers: loupe score {word(self.path)}",
             )
         try:
-            return json_decoder(kind).decode(record_of_now(self.info.benchmark_id, data) if name == SCORES else data)
+            return json_decoder(kind).decode(data)
         except UNDECODABLE:
             before = self._read(name, Place(0, place.offset, ""))
             return _decode(data, kind, self.path / name, before.count(b"\n") + 1)

@@ -255,7 +255,7 @@ def _placed(target: tuple[str, ...], runs: Path) -> tuple[str, ...]:
 
 
 def _options_of_run(run: str, pairs: object) -> dict[str, str]:
-    from loupe.cli.shared.options import named_as_now, split_pairs
+    from loupe.cli.shared.options import split_pairs
     from loupe.runs.folder import RunFolder
 
     options = split_pairs(convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
@@ -267,7 +267,7 @@ def _options_of_run(run: str, pairs: object) -> dict[str, str]:
             f"{run} was made with its own adapters, and keeps them",
             hint=f"score the same answers with others: {again} -o {word('adapters=' + options['adapters'])}",
         )
-    return named_as_now(RunFolder.open(Path(run)).info.benchmark_id, options) if options else {}
+    return options
 
 
 def _check_flags(flags: Mapping[str, object]) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 import msgspec
 
-from loupe.benchmarks.registry import benchmark_id, check_options, get_benchmark, is_own_folder
+from loupe.benchmarks.registry import check_options, get_benchmark, is_own_folder
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.chosen_engines import engine_names, open_engines
 from loupe.cli.shared.cluster_options import ON, SHARED_DATA, WORKER, open_cluster
 from loupe.cli.shared.engine_settings import PROMPT_OPTIONS, split_options
 from loupe.cli.shared.flags import Flags
-from loupe.cli.shared.output import fresh_option, runs_option, say, shared_option
+from loupe.cli.shared.output import fresh_option, runs_option, shared_option
 from loupe.cli.shared.repeated_runs import repeated
 from loupe.cli.shared.run_paths import RunPath
 from loupe.cli.shared.server_options import (
@@ -26,7 +26,6 @@ from loupe.cli.shared.server_options import (
 from loupe.cli.shared.suite_files import Entry
 from loupe.engines.registry import Profile
 from loupe.errors import UsageError, word
-from loupe.former_names import options_of_now
 from loupe.types import Outcome
 
 if TYPE_CHECKING:
@@ -245,7 +244,6 @@ def as_asked(entries: Sequence[Entry], flags: Flags) -> tuple[list[Entry], Flags
     asked = []
     for entry in entries:
         options = entry.texts | split_pairs(pairs[entry.benchmark], hint=f"loupe bench show {word(entry.benchmark)}")
-        options = named_as_now(benchmark_id(entry.benchmark), options)
         check_options(get_benchmark(entry.benchmark), options, called=entry.benchmark)
         options |= unverified_option(entry.benchmark, allowed=flags.allow_unverified and entry in own)
         asked.append(msgspec.structs.replace(entry, options=options, **_part_of(flags)))
@@ -334,18 +332,8 @@ def download_data(entry: Entry, flags: Flags) -> None:
 def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:
     """`key=value` pairs, checked against the parameters of the benchmark's `load`."""
     options = split_pairs(pairs, hint=f"loupe bench show {word(benchmark)}")
-    options = named_as_now(benchmark_id(benchmark), options)
     check_options(get_benchmark(benchmark), options, called=benchmark)
     return options
-
-
-def named_as_now(benchmark: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Options of a benchmark (its id), and a line where one of their values is called otherwise now."""
-    now = options_of_now(benchmark, options)
-    for name, value in options.items():
-        if value != now[name]:
-            say(f"{name}={value} is now called {name}={now[name]}")
-    return now
 
 
 def split_pairs(pairs: Iterable[str], *, hint: str) -> dict[str, str]:

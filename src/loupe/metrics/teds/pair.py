@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
-from loupe.former_names import TEDS_VARIANTS
 from loupe.metrics.table_normalization import normalize_to_plain_cells, wrap_like_dpbench
 from loupe.metrics.teds.plain_tables import build_plain_tree, is_plain
 from loupe.metrics.teds.table_tree import TableTree, TedsError, Vocabulary, build_tree, parse_table
@@ -59,7 +58,6 @@ def parse_pair(prediction: str, reference: str, variant: str) -> TablePair | str
 
     Raises TedsError where they raise.
     """
-    variant = TEDS_VARIANTS.get(variant, variant)
     if variant not in VARIANTS:
         raise ValueError(f"unknown TEDS variant {variant!r}; there are {', '.join(VARIANTS)}")
     prepare = _PREPARATIONS.get(variant)

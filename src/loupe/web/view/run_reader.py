@@ -20,7 +20,6 @@ from loupe.data.seals import is_sealed
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
-from loupe.former_names import record_of_now
 from loupe.results.scored_here import result_of
 from loupe.runs.folder import PREDICTIONS, SCORES, SEAL, RunFolder, ScoresHead, counts_instead
 from loupe.runs.lock import LOCK
@@ -188,8 +187,7 @@ class RunReader:
         def records() -> Iterator[tuple[int, int, Record]]:
             for offset, line in lines:
                 try:
-                    now = record_of_now(self.index.folder.info.benchmark_id, line) if name == SCORES else line
-                    yield offset, len(line), decoder.decode(now)
+                    yield offset, len(line), decoder.decode(line)
                 except UNDECODABLE as error:
                     said = f"{name}, at byte {offset}: not a record of this run: {error}"
                     self._problems.setdefault(name, said)

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from loupe.former_names import CDM_PROFILES
 from loupe.metrics.cdm.braces import NotColouredError
 from loupe.metrics.cdm.colouring import ColouredFormula, colour
 from loupe.metrics.cdm.drawing.boxes import PageInk, PixelBox, stacked
@@ -162,7 +161,6 @@ def seen_ink(pages: Sequence[PageInk | str], profile: CdmProfile) -> PageInk | s
 
 def profile_named(name: str) -> CdmProfile:
     """The profile of this name. Raises ValueError, listing the names, for another."""
-    name = CDM_PROFILES.get(name, name)
     if name not in PROFILES:
         raise ValueError(f"no CDM profile {name!r}; there are {', '.join(PROFILES)}")
     return PROFILES[name]
