@@ -59,7 +59,7 @@ MAY_WRITE = {
 }
 
 #: Packages that read data of other people, and where they may open files by themselves, and why.
-READ_DATA = ("benchmarks", "cluster", "data", "engines", "pipeline", "studies")
+READ_DATA = ("benchmarks", "cluster", "data", "engines", "features", "pipeline", "studies")
 MAY_READ = {
     "benchmarks/shared/equations/rendering/browser.py": "a file of the package",
     "benchmarks/omnidocbench/extract/latexml.py": "a new temporary folder",
