@@ -21,9 +21,9 @@ from loupe.errors import DatasetError, EngineUnavailableError, RunError, UsageEr
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan as Pipeline
 from loupe.studies.embed.corpus import Corpus
-from loupe.studies.embed.matrices import read_embeddings
-from loupe.studies.embed.plan import INSTRUCTION, Plan
+from loupe.studies.embed.inputs import INSTRUCTION, Plan
 from loupe.studies.embed.stage import embed
+from loupe.studies.embed.vectors import read_embeddings
 from loupe.types import Prediction
 from tests.support.answered import answered_run
 from tests.support.command_line import command, complaint, environment, loupe

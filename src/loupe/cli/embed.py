@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from loupe.results.sections import Section
     from loupe.sizing.plan import Sizing
     from loupe.stats.comparison import Difference
-    from loupe.studies.embed.matrices import Embeddings
-    from loupe.studies.embed.plan import Plan
+    from loupe.studies.embed.inputs import Plan
     from loupe.studies.embed.retrieval import Retrieval
+    from loupe.studies.embed.vectors import Embeddings
 
 #: Columns of the table; retrieval.json and --json have the rest.
 SHOWN = ("ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")
@@ -120,7 +120,7 @@ def command(context: click.Context, /, run: Path, json: bool, plain: bool, **fla
 
 
 def _plan(run: Path, flags: dict[str, Any]) -> Plan:
-    from loupe.studies.embed.plan import INSTRUCTION, MAX_MODEL_LEN, Plan
+    from loupe.studies.embed.inputs import INSTRUCTION, MAX_MODEL_LEN, Plan
 
     served, sizing = _server(flags)
     planned = (sizing.embed_batch_text, sizing.embed_batch_image) if sizing else (None, None)
@@ -198,8 +198,8 @@ def _show(
     """Check what is in the folder, score it where relevance is given, and print both."""
     from loupe.engines.chat.endpoints import unlisted_model
     from loupe.studies.embed.inputs import check_relevant, read_queries
-    from loupe.studies.embed.matrices import read_embeddings, write_json
     from loupe.studies.embed.retrieval import score
+    from loupe.studies.embed.vectors import read_embeddings, write_json
 
     found = read_embeddings(folder, mixed=flags["mixed"])
     retrieval: Retrieval | None = None
@@ -218,7 +218,7 @@ def _show(
             raise UsageError(
                 "--against compares scores, and these vectors have none", hint="--queries FILE with relevant pages"
             )
-        from loupe.studies.embed.against import differences
+        from loupe.studies.embed.retrieval import differences
 
         compared = differences(retrieval, flags["against"], RETRIEVAL) if retrieval else None
     failed = [error for error in found.meta.errors if error.outcome != "empty"]

@@ -1,24 +1,186 @@
-"""The rows of the three matrices before any is asked for: what each stands for, and the key of its vector."""
+"""Rows of the three matrices: captions of figures, crops of figures, and the keys of their vectors.
+
+Protocol: docs/embedding.md. The labels of captions are given ("crop + surrounding figure_title / vision_footnote
+text"), not the geometry: that is ours. Boxes are left, top, right, bottom. Crops are cut from the page at its own
+resolution, kept as PNG, and sent in the size that the model wants. Pages and crops are other people's files: worker
+processes decode them, where a crash costs one page.
+"""
 
 from __future__ import annotations
 
 import binascii
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from loupe.data.digests import file_digest
-from loupe.data.pages import page_size
+from loupe.data.pages import load_page, page_size
+from loupe.engines.pages.page_images import EncodedImage, encode, parse_rule
+from loupe.engines.pages.page_reader import ask_about_page
+from loupe.engines.workers.cores import readers
+from loupe.engines.workers.isolation import WorkerPool, worker_pool
+from loupe.engines.workers.worker import Loaded
 from loupe.errors import PageError
 from loupe.files.file_names import safe_name
+from loupe.files.folder import Folder
 from loupe.files.foreign import is_inside, real_path
 from loupe.runs.folder import RunFolder
-from loupe.studies.embed.captions import captions
-from loupe.studies.embed.crops import SMALLEST, Cut, Cutter, Made
-from loupe.studies.embed.inputs import PageRecord, Query, Region, pages_of_run
+from loupe.studies.embed.inputs import WHOLE, Box, PageRecord, Plan, Query, Region, pages_of_run
 from loupe.studies.embed.journal import key_of
-from loupe.studies.embed.plan import Plan
-from loupe.types import PageSource
+from loupe.typed import convert, json_decoder
+from loupe.types import Output, PageSource, Request
+
+ANCHORS = frozenset({"image", "chart"})
+CAPTIONS = frozenset({"figure_title", "vision_footnote"})
+_TITLE = "figure_title"
+#: Of the narrower box, horizontally: above or below.
+_OVERLAP = 0.3
+#: Of the lower box, vertically: side by side.
+_ROW_OVERLAP = 0.5
+
+
+def captions(regions: Sequence[Region]) -> Mapping[int, str]:
+    """Caption texts by position in `regions` of the figures there; "" for those without one.
+
+    A title or footnote goes to its nearest figure. A single title of figures that stand side by side goes to all.
+    """
+    anchors = [place for place, region in enumerate(regions) if region.label in ANCHORS]
+    texts = [place for place, region in enumerate(regions) if region.label in CAPTIONS]
+    attached: dict[int, list[int]] = {anchor: [] for anchor in anchors}
+    nearest = {text: _nearest(regions, text, anchors) for text in texts} if anchors else {}
+    titles = Counter(anchor for text, anchor in nearest.items() if regions[text].label == _TITLE)
+    for text, anchor in nearest.items():
+        row = _row(regions, anchor, anchors)
+        alone = regions[text].label == _TITLE and len(row) > 1 and sum(titles[one] for one in row) == 1
+        for one in row if alone else [anchor]:
+            attached[one].append(text)
+    return {
+        anchor: "\n".join(regions[text].text.strip() for text in found if regions[text].text.strip())
+        for anchor, found in attached.items()
+    }
+
+
+def _nearest(regions: Sequence[Region], text: int, anchors: Sequence[int]) -> int:
+    """The smallest vertical gap among figures above or below; else the nearest centre. Ties: the lower index."""
+    box = regions[text].box
+    stacked = [anchor for anchor in anchors if _overlap(box, regions[anchor].box, 0) >= _OVERLAP]
+    if stacked:
+        return min(stacked, key=lambda anchor: (_gap(box, regions[anchor].box), regions[anchor].index))
+    return min(anchors, key=lambda anchor: (_distance(box, regions[anchor].box), regions[anchor].index))
+
+
+def _row(regions: Sequence[Region], anchor: int, anchors: Sequence[int]) -> Sequence[int]:
+    """The figures that stand side by side with one, itself among them."""
+    return [one for one in anchors if _overlap(regions[anchor].box, regions[one].box, 1) >= _ROW_OVERLAP]
+
+
+def _overlap(one: Box, other: Box, axis: int) -> float:
+    """What two boxes share of an axis (0 across, 1 down), as a part of the smaller extent."""
+    shared = min(one[axis + 2], other[axis + 2]) - max(one[axis], other[axis])
+    return max(shared, 0.0) / min(one[axis + 2] - one[axis], other[axis + 2] - other[axis])
+
+
+def _gap(one: Box, other: Box) -> float:
+    return max(one[1] - other[3], other[1] - one[3], 0.0)
+
+
+def _distance(one: Box, other: Box) -> float:
+    across = (one[0] + one[2] - other[0] - other[2]) / 2
+    down = (one[1] + one[3] - other[1] - other[3]) / 2
+    return float((across**2 + down**2) ** 0.5)
+
+
+#: Smaller crops, in pixels a side, are skipped.
+SMALLEST = 32
+#: MIN_PIXELS and MAX_PIXELS of Qwen3-VL-Embedding: 4 and 1,800 blocks of 32 x 32, a token each.
+MIN_PIXELS, MAX_PIXELS = 4 * 32 * 32, 1800 * 32 * 32
+IMAGE_RULE = f"smart(32, {MIN_PIXELS}, {MAX_PIXELS})"
+IMAGE_TOKENS = 1800
+_SECONDS = 120.0
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """A crop to be made: the box, and the file for it, by its name below a folder."""
+
+    box: Box
+    root: str
+    name: str
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A crop that was made: its size, and the digest of its pixels; no digest where it was too small to be kept."""
+
+    width: int
+    height: int
+    digest: str = ""
+
+
+class _Order(msgspec.Struct):
+    cuts: list[Cut] = []
+    encode: bool = False
+
+
+class Cutter:
+    """Cuts and encodes in other processes. Use `cutter`, which opens it."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+
+    async def cut(self, page: PageSource, cuts: Sequence[Cut]) -> list[Made]:
+        """Make crops of a page. Raises PageError if the page cannot be read."""
+        answer = await self._ask(page, _Order(cuts=list(cuts)))
+        return convert((answer.response or {})["made"], list[Made])
+
+    async def encode(self, crop: Path) -> EncodedImage:
+        """A crop as it is sent. Raises PageError if it cannot be read, or is 200 times as long as wide."""
+        response = (await self._ask(crop, _Order(encode=True))).response or {}
+        return EncodedImage(response["mime"], response["data"])
+
+    async def _ask(self, source: PageSource, order: _Order) -> Output:
+        return await ask_about_page(self._pool, source, order, timeout=_SECONDS)
+
+
+@asynccontextmanager
+async def cutter() -> AsyncIterator[Cutter]:
+    """A cutter with a process for each core; none starts before the first page."""
+    async with worker_pool("loupe.studies.embed.corpus:load", {}, workers=readers(), lazy=True, bounded=True) as pool:
+        yield Cutter(pool)
+
+
+def load() -> Loaded:
+    """The cutter as a worker uses it."""
+    return Loaded(read=_work)
+
+
+def _work(request: Request) -> Output:
+    (source,) = request.images
+    order = json_decoder(_Order).decode(request.prompt)
+    if order.encode:
+        image = encode(source, parse_rule(IMAGE_RULE))
+        return Output(text="", response={"mime": image.mime, "data": image.data})
+    page = load_page(source)
+    made = []
+    for cut in order.cuts:
+        # As the GLM-OCR pipeline cuts: int(coordinate * side / 1000).
+        left, top, right, bottom = (
+            int(side * size / WHOLE) for side, size in zip(cut.box, (*page.size, *page.size), strict=True)
+        )
+        if right - left < SMALLEST or bottom - top < SMALLEST:
+            made.append(Made(right - left, bottom - top))
+            continue
+        crop = page.crop((left, top, right, bottom))
+        digest = hashlib.sha256(repr(crop.size).encode() + crop.tobytes()).hexdigest()
+        with Folder(Path(cut.root)).draft(cut.name, sync=False) as draft:
+            crop.save(draft.file, "PNG", compress_level=1)
+            draft.replace()
+        made.append(Made(*crop.size, digest))
+    return Output(text="", response={"made": msgspec.to_builtins(made)})
+
 
 CROPS = "crops"
 

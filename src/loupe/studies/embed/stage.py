@@ -37,14 +37,11 @@ from loupe.servers.keeper import Keeper
 from loupe.servers.left_over import kept_folder
 from loupe.servers.server import Server
 from loupe.servers.wanted import wanted_server
-from loupe.studies.embed.asking import TEXT_REQUESTS, Stage, ask_all
-from loupe.studies.embed.client import MOST_ANSWER_BYTES, Client, Failed
-from loupe.studies.embed.corpus import Corpus, Row, collect
-from loupe.studies.embed.crops import IMAGE_RULE, Cutter, cutter
-from loupe.studies.embed.inputs import check_page_ids, check_relevant, read_queries
+from loupe.studies.embed.asking import MOST_ANSWER_BYTES, TEXT_REQUESTS, Client, Failed, Stage, ask_all
+from loupe.studies.embed.corpus import IMAGE_RULE, Corpus, Cutter, Row, collect, cutter
+from loupe.studies.embed.inputs import Plan, check_page_ids, check_relevant, dimension_of, query_format_of, read_queries
 from loupe.studies.embed.journal import NAME, Settings, VectorJournal
-from loupe.studies.embed.plan import Plan, dimension_of, query_format_of
-from loupe.studies.embed.vector_files import write_outputs
+from loupe.studies.embed.vectors import write_outputs
 
 #: Seconds until a server takes a connection.
 _CONNECT = 30.0
