@@ -21,8 +21,8 @@ import msgspec
 import pytest
 from PIL import Image
 
-from loupe.engines.layout.labels import LABELS
-from loupe.engines.layout.page_regions import trimmed
+from loupe.engines.layout.cutting import trimmed
+from loupe.engines.layout.filtering import LABELS
 from loupe.engines.layout_pipeline import Settings, open_engine
 from loupe.engines.pages.page_images import encode, encode_image, glm_resize, parse_rule
 from loupe.engines.registry import load_profile
