@@ -70,7 +70,7 @@ MAY_READ = {
     "data/hub/katex.py": "a new temporary folder, and the user's cache",
     "data/rasters.py": "looks at what stands there first",
     "data/trust.py": "the user's settings",
-    "studies/embed/vectors.py": "looks at what stands there first",
+    "features/embed/vectors.py": "looks at what stands there first",
     "engines/glmocr.py": "a file of the package",
     "engines/vendors/mineru_backends.py": "a new temporary folder",
     "engines/workers/cores.py": "files of the system",

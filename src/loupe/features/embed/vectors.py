@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from loupe import __version__
 from loupe.errors import DatasetError, LoupeError
+from loupe.features.embed.corpus import MAX_PIXELS, MIN_PIXELS, Corpus, Row
+from loupe.features.embed.inputs import Plan
+from loupe.features.embed.journal import Settings, Vector, VectorJournal, key_of
 from loupe.files.folder import Folder
 from loupe.runs.folder import RunFolder
-from loupe.studies.embed.corpus import MAX_PIXELS, MIN_PIXELS, Corpus, Row
-from loupe.studies.embed.inputs import Plan
-from loupe.studies.embed.journal import Settings, Vector, VectorJournal, key_of
 from loupe.typed import encode_json, json_decoder
 from loupe.types import UNDECODABLE
 

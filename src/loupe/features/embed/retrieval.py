@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from loupe.errors import DatasetError, word
+from loupe.features.embed.inputs import Query
+from loupe.features.embed.vectors import Embeddings
 from loupe.files.folder import Folder
 from loupe.stats.analysis import Analysis
 from loupe.stats.comparison import Difference, compare
-from loupe.studies.embed.inputs import Query
-from loupe.studies.embed.vectors import Embeddings
 from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE, Measure, SampleScores, Score
 

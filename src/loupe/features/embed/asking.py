@@ -28,13 +28,13 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
 )
+from loupe.features.embed.corpus import IMAGE_TOKENS, Corpus, Cutter, Figure, clean, data_url, pages, text_row
+from loupe.features.embed.inputs import Endpoint, Plan, Query, figure_messages, query_messages, query_text
+from loupe.features.embed.journal import BadVector, MalformedAnswerError, Settings, Vector, VectorJournal, read_vectors
 from loupe.inference.crew import work_together
 from loupe.inference.progress import Progress
 from loupe.inference.retries import Policy, Retries
 from loupe.runs.folder import RunFolder
-from loupe.studies.embed.corpus import IMAGE_TOKENS, Corpus, Cutter, Figure, clean, data_url, pages, text_row
-from loupe.studies.embed.inputs import Endpoint, Plan, Query, figure_messages, query_messages, query_text
-from loupe.studies.embed.journal import BadVector, MalformedAnswerError, Settings, Vector, VectorJournal, read_vectors
 from loupe.typed import encode_json
 from loupe.types import Prediction
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.errors import DatasetError
-from loupe.studies.embed.corpus import captions
-from loupe.studies.embed.inputs import Box, Query, Region, read_region
-from loupe.studies.embed.journal import BadVector, MalformedAnswerError, read_vectors
-from loupe.studies.embed.retrieval import (
+from loupe.features.embed.corpus import captions
+from loupe.features.embed.inputs import Box, Query, Region, read_region
+from loupe.features.embed.journal import BadVector, MalformedAnswerError, read_vectors
+from loupe.features.embed.retrieval import (
     Bm25,
     Tiebreak,
     all_measures,
@@ -27,7 +27,7 @@ from loupe.studies.embed.retrieval import (
     similarities,
     terms,
 )
-from loupe.studies.embed.vectors import Embeddings, RegionLine, read_embeddings
+from loupe.features.embed.vectors import Embeddings, RegionLine, read_embeddings
 
 # --- measures
 

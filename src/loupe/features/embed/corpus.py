@@ -26,12 +26,12 @@ from loupe.engines.workers.cores import readers
 from loupe.engines.workers.isolation import WorkerPool, worker_pool
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import PageError
+from loupe.features.embed.inputs import WHOLE, Box, PageRecord, Plan, Query, Region, pages_of_run
+from loupe.features.embed.journal import key_of
 from loupe.files.file_names import safe_name
 from loupe.files.folder import Folder
 from loupe.files.foreign import is_inside, real_path
 from loupe.runs.folder import RunFolder
-from loupe.studies.embed.inputs import WHOLE, Box, PageRecord, Plan, Query, Region, pages_of_run
-from loupe.studies.embed.journal import key_of
 from loupe.typed import convert, json_decoder
 from loupe.types import Output, PageSource, Request
 
@@ -148,7 +148,7 @@ class Cutter:
 @asynccontextmanager
 async def cutter() -> AsyncIterator[Cutter]:
     """A cutter with a process for each core; none starts before the first page."""
-    async with worker_pool("loupe.studies.embed.corpus:load", {}, workers=readers(), lazy=True, bounded=True) as pool:
+    async with worker_pool("loupe.features.embed.corpus:load", {}, workers=readers(), lazy=True, bounded=True) as pool:
         yield Cutter(pool)
 
 
