@@ -1,17 +1,26 @@
-"""`loupe example`: the worked example of docs/own-documents.md, made anew: pages, their truth, and models by table."""
+"""`loupe example`: the worked example of docs/own-documents.md: pages, their ground truth, and made-up models.
+
+`papers.zip` holds its documents, which were drawn once for Loupe and name nobody, and `facts.json`: by the name of a
+document, its ground truth (empty if it is not an invoice) and its text.
+"""
 
 from __future__ import annotations
 
+import json as json_text
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from loupe.cli.shared.lazy import SuggestingGroup
 from loupe.cli.shared.output import as_json, json_option, print_line, say
 from loupe.data import trust
-from loupe.errors import UsageError, word
+from loupe.errors import UnsafeFileError, UsageError, word
+from loupe.files.foreign import open_data
 
+PAPERS = Path(__file__).with_name("papers.zip")
 MODELS = ("example/careful", "example/hasty")
 
 ENGINES = """\
@@ -35,18 +44,16 @@ def command() -> None:
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @json_option
 def pages(folder: Path, json: bool) -> None:
-    """Draw thirty invoices and thirty other papers into DIR/papers.
+    """Write thirty invoices and thirty other papers into DIR/papers.
 
-    PDF files and scans in five languages, always the same ones, without ground truth. Also writes extract.py, a
+    PDF files and scans in five languages, without ground truth. Also writes extract.py, a
     rule-based engine, and loupe.toml with its two profiles. DIR must not hold any of these yet.
     """
-    from loupe.data.example_documents.papers import draw_papers
     from loupe.files.folder import Folder, is_unfinished, write_all_or_none
 
     files = {"extract.py": (Path(__file__).parent / "extract.py").read_text("utf-8"), "loupe.toml": ENGINES}
     there = [name for name in (*files, "papers") if _holds_something(folder / name)]
-    drawn = draw_papers(folder / "papers" / "invoices", folder / "papers" / "others")
-    papers = {str(path.relative_to(folder)): data for path, data in drawn.items()}
+    papers = documents()
     contents = papers | {name: text.encode() for name, text in files.items()}
     if there and not is_unfinished(Folder(folder), contents):
         raise UsageError(f"{folder} has {' and '.join(there)} already; nothing was changed", hint="name a new folder")
@@ -67,20 +74,41 @@ def _holds_something(path: Path) -> bool:
     return path.exists() and (not path.is_dir() or any(each.is_file() for each in path.rglob("*")))
 
 
+def documents() -> dict[str, bytes]:
+    """Return the example's documents by their path, `papers/invoices/invoice-01.pdf` for one."""
+    with zipfile.ZipFile(PAPERS) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name.startswith("papers/")}
+
+
+def facts() -> dict[str, dict[str, Any]]:
+    """Return the ground truth and the text of each document, by its name."""
+    with zipfile.ZipFile(PAPERS) as archive:
+        found: dict[str, dict[str, Any]] = json_text.loads(archive.read("facts.json"))
+    return found
+
+
+def _is_same(file: Path, papers: dict[str, bytes]) -> bool:
+    """Return whether a file is the example's document of its name."""
+    try:
+        with open_data(file) as opened:
+            return opened.read(10**6) == papers.get(file.name)
+    except (OSError, UnsafeFileError):
+        return False
+
+
 @command.command("truth")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 @json_option
 def truth(folder: Path, json: bool) -> None:
-    """Write the ground truth of the example's invoices into DIR/samples.jsonl, marked as verified.
+    """Write the ground truth of the example's invoices to DIR/samples.jsonl.
 
-    It stands in for the person who checks drafts with `loupe review`. Only fields that DIR/loupe.toml names are
-    written; lines that are already verified stay. Documents that share a name with the example's but differ are
-    refused.
+    It replaces the person who checks drafts with `loupe review`, and marks each line as verified. Only fields that
+    DIR/loupe.toml lists are written; lines that are already verified stay. Documents that share a name with the
+    example's but differ are refused.
     """
     from loupe.benchmarks.folders.own.checking import missing_samples
     from loupe.benchmarks.folders.own.config import SAMPLES, read_config
     from loupe.benchmarks.folders.own.rows import file_name, paths_of, read_rows
-    from loupe.data.example_documents.papers import is_drawn, papers
     from loupe.web.review.sample_drafts import verify
 
     config, problems = read_config(folder)
@@ -88,18 +116,18 @@ def truth(folder: Path, json: bool) -> None:
         raise problems[0].error()
     if not (folder / SAMPLES).is_file():
         raise missing_samples(folder).error()
-    invoices = {paper.name: paper for paper in papers() if paper.is_invoice}
+    papers = {Path(name).name: data for name, data in documents().items()}
+    truths = {name: fact["truth"] for name, fact in facts().items() if fact["truth"]}
     known = {}
     for row in read_rows(folder / SAMPLES, config):
-        paper = None if row.wrong else invoices.get(row.ident)
-        if paper is None:
+        if row.wrong or row.ident not in truths:
             continue
-        if not all(is_drawn(paper, folder / file_name(page)) for page in paths_of(row.values) or ("",)):
+        if not all(_is_same(folder / file_name(page), papers) for page in paths_of(row.values) or ("",)):
             raise UsageError(
-                f"{folder}: {paper.name} is not the document of this name in the example; nothing was changed",
+                f"{folder}: {row.ident} is not the document of this name in the example; nothing was changed",
                 hint=f"to review your own documents: loupe review {word(folder)}; the example: loupe example pages NEW",
             )
-        known[paper.name] = {name: paper.truth[name] for name in config.fields if name in paper.truth}
+        known[row.ident] = {name: truths[row.ident][name] for name in config.fields if name in truths[row.ident]}
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     verified, accepted = verify(folder, config, known, by="loupe example", at=at)
     if not verified:
@@ -111,12 +139,14 @@ def truth(folder: Path, json: bool) -> None:
 
 
 @command.command("models")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: 0, a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on. Default: any free port."
+)
 def models(port: int) -> None:
-    """Serve two made-up models that know the example's papers, for `loupe select`.
+    """Serve two made-up models for `loupe select`.
 
-    They look each paper up in a table, by its picture or its words, and read nothing else: `example/careful` is wrong
-    on one question of thirty, `example/hasty` on one of five. This machine only; Ctrl-C ends.
+    They look each paper up in a table, by its image or its words, and read nothing else: `example/careful` is wrong
+    on one question of thirty, `example/hasty` on one of five. They listen on this machine only. Ctrl-C ends them.
     """
     from loupe.cli.example.made_up_models import serve_models
 

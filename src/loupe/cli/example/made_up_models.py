@@ -1,6 +1,6 @@
-"""Made-up models behind an OpenAI-compatible address: they look papers of the worked example up in a table.
+"""Serve made-up models with an OpenAI-compatible API, which look up papers of the worked example in a table.
 
-A paper is known by its picture (the nearest of all, at 32 by 32 grays) or by its words. Each model errs on a fixed
+A paper is known by its image (the nearest of all, at 32 by 32 grays) or by its words. Each model errs on a fixed
 share of the questions, always the same ones.
 """
 
@@ -11,14 +11,16 @@ import base64
 import hashlib
 import json
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from loupe.cli.example import documents, facts
 from loupe.cli.shared.signals import told
-from loupe.data.example_documents.papers import Paper, drawn, papers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,9 +33,12 @@ _WORD = re.compile(r"[^\W_]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    paper: Paper
-    picture: NDArray[np.float32]
+class Paper:
+    """A document that the models know."""
+
+    name: str
+    truth: Mapping[str, str]
+    pixels: NDArray[np.float32]
     words: frozenset[str]
 
 
@@ -43,7 +48,7 @@ def serve_models(port: int, *, ready: Callable[[str], None]) -> None:
 
 
 async def _serve(port: int, ready: Callable[[str], None]) -> None:
-    table = [_known(paper) for paper in papers()]
+    table = known_papers()
 
     async def chat(request: web.Request) -> web.Response:
         body = await request.json()
@@ -71,17 +76,17 @@ async def _serve(port: int, ready: Callable[[str], None]) -> None:
         await runner.cleanup()
 
 
-def reply(model: str, messages: list[dict[str, Any]], table: list[_Known]) -> str:
-    """YES, NO, or the date and the company as JSON, as the question asks."""
+def reply(model: str, messages: list[dict[str, Any]], table: list[Paper]) -> str:
+    """Return YES, NO, or the date and the company as JSON, as the question asks."""
     content = messages[-1]["content"]
     parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
     question = "\n".join(part["text"] for part in parts if part["type"] == "text")
-    picture = next((part["image_url"]["url"] for part in parts if part["type"] == "image_url"), "")
-    paper = _by_picture(picture, table) if picture else _by_words(question, table)
+    image = next((part["image_url"]["url"] for part in parts if part["type"] == "image_url"), "")
+    paper = _by_image(image, table) if image else _by_words(question, table)
     task = "extract" if "JSON" in question else "sort"
-    wrong = _errs(model, f"{paper.name} {task} {bool(picture)}")
+    wrong = _errs(model, f"{paper.name} {task} {bool(image)}")
     if task == "sort":
-        return "YES" if paper.is_invoice != wrong else "NO"
+        return "YES" if bool(paper.truth) != wrong else "NO"
     found = {"date": paper.truth.get("date", ""), "company": paper.truth.get("company", "")}
     if wrong:
         found["date"] = found["date"].replace("2026", "2025")
@@ -93,16 +98,21 @@ def _errs(model: str, question: str) -> bool:
     return int.from_bytes(digest[:4], "big") % 100 < ERRORS[model]
 
 
-def _known(paper: Paper) -> _Known:
-    words = _WORD.findall(" ".join(paper.sheet().texts).casefold())
-    return _Known(paper, _small(drawn(paper), paper.kind), frozenset(words))
+def known_papers() -> list[Paper]:
+    """Return all papers of the example as the models know them."""
+    known = facts()
+    return [
+        Paper(name := Path(path).stem, known[name]["truth"], _small(data), _words(known[name]["text"]))
+        for path, data in documents().items()
+    ]
 
 
-def _small(data: bytes, kind: str) -> NDArray[np.float32]:
-    """The picture at 32 by 32 grays, around their mean."""
-    import tempfile
-    from pathlib import Path
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
 
+
+def _small(data: bytes) -> NDArray[np.float32]:
+    """Return an image or a PDF page at 32 by 32 grays, around their mean."""
     import numpy as np
     from PIL import Image
 
@@ -113,18 +123,17 @@ def _small(data: bytes, kind: str) -> NDArray[np.float32]:
         file.write(data)
         file.flush()
         path = Path(file.name)
-        image = load_page(PdfPage(path), longest=600) if kind == "pdf" else load_page(path)
+        image = load_page(PdfPage(path), longest=600) if data.startswith(b"%PDF") else load_page(path)
     pixels = np.asarray(image.convert("L").resize((_SIDE, _SIDE), Image.Resampling.BOX), np.float32)
     spread: NDArray[np.float32] = (pixels - pixels.mean()) / (pixels.std() + 1)
     return spread
 
 
-def _by_picture(url: str, table: list[_Known]) -> Paper:
-    picture = _small(base64.b64decode(url.partition(",")[2]), "jpg")
-    return min(table, key=lambda known: float(((known.picture - picture) ** 2).sum())).paper
+def _by_image(url: str, table: list[Paper]) -> Paper:
+    pixels = _small(base64.b64decode(url.partition(",")[2]))
+    return min(table, key=lambda known: float(((known.pixels - pixels) ** 2).sum()))
 
 
-def _by_words(text: str, table: list[_Known]) -> Paper:
-    document = text.partition("<document>")[2] or text
-    words = frozenset(_WORD.findall(document.casefold()))
-    return max(table, key=lambda known: len(known.words & words) / max(1, len(known.words | words))).paper
+def _by_words(text: str, table: list[Paper]) -> Paper:
+    words = _words(text.partition("<document>")[2] or text)
+    return max(table, key=lambda known: len(known.words & words) / max(1, len(known.words | words)))
