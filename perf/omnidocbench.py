@@ -155,13 +155,12 @@ def run(form: str, pages: int, cores: int, version: str) -> str:
 
 def stages(form: str, pages: int, version: str) -> Iterator[str]:
     """CPU milliseconds per page of the stages that `match_page` is made of."""
-    from loupe.benchmarks.omnidocbench.match.line_match import match_lines
-    from loupe.benchmarks.omnidocbench.match.lines import predicted_lines, truth_lines
+    from loupe.benchmarks.omnidocbench.line_match import match_lines
+    from loupe.benchmarks.omnidocbench.lines import predicted_lines, truth_lines
     from loupe.benchmarks.omnidocbench.page_match import match_page
-    from loupe.benchmarks.omnidocbench.records import PredictedItem
+    from loupe.benchmarks.omnidocbench.records import PredictedItem, Work
     from loupe.benchmarks.omnidocbench.rules import VERSIONS
-    from loupe.benchmarks.omnidocbench.scores.page_scores import score_table
-    from loupe.benchmarks.omnidocbench.work import Work
+    from loupe.benchmarks.omnidocbench.scored_pages import score_table
 
     rules = VERSIONS[version]
     spent: dict[str, float] = defaultdict(float)

@@ -44,7 +44,7 @@ MAY_WRITE = {
     "data/user_folders.py": "the user's cache",
     "serving/chat_requests.py": "a new temporary folder",
     "metrics/cdm/drawing/limited_processes.py": "a new temporary folder",
-    "benchmarks/omnidocbench/extract/latexml.py": "a new temporary folder",
+    "benchmarks/omnidocbench/answer_tables.py": "a new temporary folder",
     "benchmarks/shared/equations/rendering/own_folder.py": "a new temporary folder",
     "benchmarks/shared/equations/rendering/browser.py": "a new temporary folder",
     "benchmarks/shared/equations/rendering/chromium.py": "the user's cache",
@@ -62,7 +62,7 @@ MAY_WRITE = {
 READ_DATA = ("benchmarks", "cluster", "data", "engines", "pipeline", "studies")
 MAY_READ = {
     "benchmarks/shared/equations/rendering/browser.py": "a file of the package",
-    "benchmarks/omnidocbench/extract/latexml.py": "a new temporary folder",
+    "benchmarks/omnidocbench/answer_tables.py": "a new temporary folder",
     "benchmarks/shared/equations/rendering/chromium.py": "fonts of the system",
     "benchmarks/published/__init__.py": "a file of the package",
     "data/digests.py": "looks at what stands there first",

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from loupe.benchmarks.mdpbench import benchmark, load, score
 from loupe.benchmarks.mdpbench.data import answers_in_folder
 from loupe.benchmarks.mdpbench.page_ids import document_of, is_digital, prefix_of, printed_language
-from loupe.benchmarks.omnidocbench.text.hidden_marks import is_mark, with_marks
-from loupe.benchmarks.omnidocbench.text.text_normalization import normalize_text
+from loupe.benchmarks.omnidocbench.text_normalization import is_mark, normalize_text, with_marks
 from loupe.benchmarks.published import published_rows
 from loupe.benchmarks.shared.latex_text.latex_characters import convert
 from loupe.benchmarks.shared.several_answers import join_answers

@@ -22,12 +22,11 @@ from loupe.benchmarks.mdpbench.official_files import OFFICIAL_METRICS, official_
 from loupe.benchmarks.mdpbench.parity_cases import summary
 from loupe.benchmarks.mdpbench.scored_images import from_details, image_attributes, samples_of_image
 from loupe.benchmarks.mdpbench.scoring import match_image, scored_image
-from loupe.benchmarks.omnidocbench.data.prediction_files import as_read_from_its_file
+from loupe.benchmarks.omnidocbench import figures
+from loupe.benchmarks.omnidocbench.aggregation import ElementMetrics
+from loupe.benchmarks.omnidocbench.figures import Reckoning
 from loupe.benchmarks.omnidocbench.records import PageMatch
-from loupe.benchmarks.omnidocbench.scores import formula_cdm
-from loupe.benchmarks.omnidocbench.scores.aggregation import ElementMetrics
-from loupe.benchmarks.omnidocbench.scores.reckoning import Reckoning
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage
+from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, as_read_from_its_file
 from loupe.metrics.cdm.profiles import Renderer
 from loupe.pipeline.existing_answers import find_repeated_answers
 from loupe.scoring.oracles import read_oracle
@@ -85,13 +84,13 @@ def score_folder(case: Mapping[str, Any], folder: Path, monkeypatch: pytest.Monk
 
     def with_cdm(match: PageMatch, renderer: Renderer, reckoning: Reckoning) -> PageMatch:
         assert reckoning.cdm_profile == "mdpbench"
-        inputs = [(sample, formula_cdm.inputs_of(sample, reckoning)) for sample in match.display_formula]
+        inputs = [(sample, figures.inputs_of(sample, reckoning)) for sample in match.display_formula]
         pairs = [(sample, (each.prediction, each.reference)) for sample, each in inputs]
         # Those of missing images are no part of the official run.
         drawn = (replace(sample, cdm=values[pair] if pair[0] else values.get(pair, 0.0)) for sample, pair in pairs)
         return replace(match, display_formula=tuple(drawn))
 
-    monkeypatch.setattr(formula_cdm, "with_cdm", with_cdm)
+    monkeypatch.setattr(figures, "with_cdm", with_cdm)
     write(case, folder)
     given = case["input"]
     wanted = "metrics" in given and "CDM" not in given["metrics"]["display_formula"]["metric"]

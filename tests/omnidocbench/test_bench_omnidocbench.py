@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from loupe.benchmarks.omnidocbench import benchmark, load, score
-from loupe.benchmarks.omnidocbench.scores.conclusion import conclude
+from loupe.benchmarks.omnidocbench.conclusion import conclude
 from loupe.benchmarks.registry import get_benchmark
 from loupe.errors import DatasetError, UsageError
 from loupe.pipeline.plan import survey

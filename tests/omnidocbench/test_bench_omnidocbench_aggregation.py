@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.omnidocbench.scores.aggregation import (
+from loupe.benchmarks.omnidocbench.aggregation import (
     OFFICIAL_METRICS,
     ElementMetrics,
+    headline_row,
     metric_result,
     per_page_edit,
+    unrounded_row,
 )
-from loupe.benchmarks.omnidocbench.scores.attribute_slices import attribute_slices
-from loupe.benchmarks.omnidocbench.scores.headline import headline_row, unrounded_row
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, samples_by_element
+from loupe.benchmarks.omnidocbench.conclusion import attribute_slices
+from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, samples_by_element
 from loupe.scoring.oracles import read_oracle
 from tests.support.omnidocbench.oracle_pages import differences, page_of_samples
 from tests.support.shared import cases, shared, shared_cases, shared_parameters

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.omnidocbench import benchmark, score
-from loupe.benchmarks.omnidocbench.extract.extraction import read_answer
-from loupe.benchmarks.omnidocbench.lint.damaged_forms import answer_faults
+from loupe.benchmarks.omnidocbench.answer_tables import latex_table_to_html
+from loupe.benchmarks.omnidocbench.conclusion import conclude
+from loupe.benchmarks.omnidocbench.extraction import read_answer
+from loupe.benchmarks.omnidocbench.page_flags import answer_faults, page_flags
 from loupe.benchmarks.omnidocbench.page_match import match_page
 from loupe.benchmarks.omnidocbench.records import PageFacts
-from loupe.benchmarks.omnidocbench.scores.conclusion import conclude
-from loupe.benchmarks.omnidocbench.scores.latex_table_html import latex_table_to_html
-from loupe.benchmarks.omnidocbench.scores.page_flags import page_flags
 from loupe.scoring.scorer import score_sample
 from loupe.types import Prediction, Sample
 from tests.support.omnidocbench.small_pages import LATEX, TABLE, WORDS, block, page

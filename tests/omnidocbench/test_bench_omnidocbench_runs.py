@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.omnidocbench import answer_files, benchmark, score
-from loupe.benchmarks.omnidocbench.data.dataset import read_pages
-from loupe.benchmarks.omnidocbench.scores.aggregation import ElementMetrics
-from loupe.benchmarks.omnidocbench.scores.conclusion import conclude
-from loupe.benchmarks.omnidocbench.scores.official_files import official_files
-from loupe.benchmarks.omnidocbench.scores.scored_pages import from_details
+from loupe.benchmarks.omnidocbench.aggregation import ElementMetrics
+from loupe.benchmarks.omnidocbench.conclusion import conclude
+from loupe.benchmarks.omnidocbench.dataset import read_pages
+from loupe.benchmarks.omnidocbench.official_files import official_files
+from loupe.benchmarks.omnidocbench.scored_pages import from_details
 from loupe.errors import DatasetError
 from loupe.pipeline.existing_answers import find_answers
 from loupe.scoring.oracles import read_oracle

@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tests.support.omnidocbench.plain_extraction as plain
-from loupe.benchmarks.omnidocbench.extract.bar_tables import bar_tables_to_html, stretches_of_bars
-from loupe.benchmarks.omnidocbench.extract.extraction import by_category, extract
-from loupe.benchmarks.omnidocbench.extract.formulas import take_formulas
-from loupe.benchmarks.omnidocbench.extract.html_tables import take_html_tables
-from loupe.benchmarks.omnidocbench.extract.latex_tables import tabulars_with_the_character_behind
-from loupe.benchmarks.omnidocbench.extract.preparation import prepare, without_images
-from loupe.benchmarks.omnidocbench.extract.text_blocks import unwrap_headings
+from loupe.benchmarks.omnidocbench.answer_formulas import take_formulas
+from loupe.benchmarks.omnidocbench.answer_tables import (
+    bar_tables_to_html,
+    stretches_of_bars,
+    tabulars_with_the_character_behind,
+    take_html_tables,
+)
+from loupe.benchmarks.omnidocbench.delimiters import with_replacements
+from loupe.benchmarks.omnidocbench.extraction import by_category, extract, prepare, unwrap_headings, without_images
 from loupe.benchmarks.omnidocbench.records import Item
-from loupe.benchmarks.omnidocbench.text.delimiters import with_replacements
 from tests.support.shared import cases
 
 STAGES = "oracles/omnidocbench/stages"

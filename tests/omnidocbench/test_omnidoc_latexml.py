@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.omnidocbench.extract import latexml
-from loupe.benchmarks.omnidocbench.extract.rescuing_extraction import read_answer_rescuing
+from loupe.benchmarks.omnidocbench import answer_tables
+from loupe.benchmarks.omnidocbench.extraction import read_answer_rescuing
 from loupe.errors import MissingToolError
 from loupe.types import Prediction, Sample
 
@@ -46,16 +46,16 @@ def teds(sample: Sample) -> float:
 def test_a_table_that_could_read_a_file_stays_latex_and_nothing_is_started(
     attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(latexml, "run_limited", lambda *_, **__: pytest.fail("LaTeXML was started"))
+    monkeypatch.setattr(answer_tables, "run_limited", lambda *_, **__: pytest.fail("LaTeXML was started"))
     (tmp_path / "secret.tex").write_text("secret")
     latex = f"\\begin{{tabular}}{{l}}{attack.replace('FILE', str(tmp_path / 'secret.tex'))}\\end{{tabular}}"
-    assert latexml.html_of_latex_table(latex) == ""
-    [item] = read_answer_rescuing(latex + "\n", latexml.html_of_latex_table).items
+    assert answer_tables.html_of_latex_table(latex) == ""
+    [item] = read_answer_rescuing(latex + "\n", answer_tables.html_of_latex_table).items
     assert (item.category, item.fine_category) == ("latex_table", "latex_table")
 
 
 def test_without_latexml_the_option_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latexml, "latexml_version", lambda: "")
+    monkeypatch.setattr(answer_tables, "latexml_version", lambda: "")
     (tmp_path / "OmniDocBench.json").write_text("[]")
     with pytest.raises(MissingToolError, match="latexmlc is not installed") as refused:
         get_benchmark("omnidocbench@1.6").load(tmp_path, latex_tables="latexml")
@@ -63,12 +63,12 @@ def test_without_latexml_the_option_says_what_to_install(tmp_path: Path, monkeyp
 
 
 def test_the_option_scores_a_table_in_latex_as_html(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if not latexml.latexml_version():
+    if not answer_tables.latexml_version():
         pytest.skip("latexmlc is not installed")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    latexml._cache.cache_clear()
+    answer_tables._cache.cache_clear()
     assert teds(page()) == 0.0
     assert teds(page(latex_tables="latexml")) == 1.0
-    monkeypatch.setattr(latexml, "run_limited", lambda *_, **__: pytest.fail("LaTeXML was started again"))
+    monkeypatch.setattr(answer_tables, "run_limited", lambda *_, **__: pytest.fail("LaTeXML was started again"))
     assert teds(page(latex_tables="latexml")) == 1.0
-    latexml._cache.cache_clear()
+    answer_tables._cache.cache_clear()

@@ -13,18 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loupe.benchmarks.omnidocbench.match.assignment import match_blocks
-from loupe.benchmarks.omnidocbench.match.distances import distance_matrix
-from loupe.benchmarks.omnidocbench.match.joined_columns import merge_neighbours
-from loupe.benchmarks.omnidocbench.match.leftovers import groups_of
-from loupe.benchmarks.omnidocbench.match.line_match import match_lines
-from loupe.benchmarks.omnidocbench.match.lines import predicted_lines, truth_lines
-from loupe.benchmarks.omnidocbench.match.overlaps import RunOfPieces, without_overlaps
-from loupe.benchmarks.omnidocbench.match.windows import edits_within, short_window_distances, window_distance
+from loupe.benchmarks.omnidocbench.line_match import groups_of, match_blocks, match_lines
+from loupe.benchmarks.omnidocbench.lines import predicted_lines, truth_lines
+from loupe.benchmarks.omnidocbench.neighbours import (
+    RunOfPieces,
+    distance_matrix,
+    edits_within,
+    merge_neighbours,
+    short_window_distances,
+    window_distance,
+    without_overlaps,
+)
 from loupe.benchmarks.omnidocbench.page_match import match_page
-from loupe.benchmarks.omnidocbench.records import Block, Item, PageMatch, PredictedItem
+from loupe.benchmarks.omnidocbench.records import Block, Item, PageMatch, PredictedItem, TooMuchWorkError, Work
 from loupe.benchmarks.omnidocbench.rules import V1_5
-from loupe.benchmarks.omnidocbench.work import TooMuchWorkError, Work
 from tests.support.omnidocbench import textbook_match as textbook
 
 #: Few characters, so that windows fit by chance and distances are often equal.

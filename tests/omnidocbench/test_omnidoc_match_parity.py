@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.omnidocbench.data.prediction_files import as_read_from_its_file
 from loupe.benchmarks.omnidocbench.page_match import match_page
 from loupe.benchmarks.omnidocbench.records import PageMatch
+from loupe.benchmarks.omnidocbench.scored_pages import as_read_from_its_file
 from loupe.scoring.oracles import read_oracle
 from tests.omnidocbench.official_samples import assert_official
 from tests.support.shared import cases, shared, shared_parameters

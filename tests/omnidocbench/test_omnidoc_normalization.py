@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tests.support.omnidocbench.plain_extraction as plain
-from loupe.benchmarks.omnidocbench.text.formula_normalization import inside_of_brackets, normalize_formula
-from loupe.benchmarks.omnidocbench.text.table_normalization import normalize_table
-from loupe.benchmarks.omnidocbench.text.text_normalization import (
+from loupe.benchmarks.omnidocbench.formula_normalization import inside_of_brackets, normalize_formula
+from loupe.benchmarks.omnidocbench.text_normalization import (
     clean,
     formulas_beyond_limits,
     formulas_to_unicode,
+    normalize_table,
     normalize_text,
 )
 from loupe.benchmarks.shared.latex_text.latex_characters import (

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.omnidocbench.data.ground_truth import read_ground_truth
-from loupe.benchmarks.omnidocbench.match.array_split import split_block_arrays, split_item_arrays
-from loupe.benchmarks.omnidocbench.match.assignment import Match
-from loupe.benchmarks.omnidocbench.match.distances import distance_matrix
-from loupe.benchmarks.omnidocbench.match.leftovers import groups_of
-from loupe.benchmarks.omnidocbench.match.unmatched_cells import Cell, cells_of
+from loupe.benchmarks.omnidocbench.ground_truth import read_ground_truth
+from loupe.benchmarks.omnidocbench.line_match import Match, groups_of
+from loupe.benchmarks.omnidocbench.lines import split_block_arrays, split_item_arrays
+from loupe.benchmarks.omnidocbench.neighbours import distance_matrix
 from loupe.benchmarks.omnidocbench.page_match import match_page
 from loupe.benchmarks.omnidocbench.records import Block, Item, PageMatch, PredictedItem
+from loupe.benchmarks.omnidocbench.table_match import Cell, cells_of
 
 TABLE = "<table><tr><td>alpha</td><td>beta</td></tr><tr><td>gamma</td><td>delta</td></tr></table>"
 LATEX = r"\begin{tabular}{ll} alpha & beta \\ gamma & delta \\ \end{tabular}"

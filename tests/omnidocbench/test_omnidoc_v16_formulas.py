@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.omnidocbench.match.formulas.candidates import Best, Candidate, candidates, choose
-from loupe.benchmarks.omnidocbench.records import Block, Item, MatchedSample, PredictedItem
+from loupe.benchmarks.omnidocbench import formula_lines
+from loupe.benchmarks.omnidocbench.figures import cdm_fields, cdm_inputs
+from loupe.benchmarks.omnidocbench.formula_candidates import Best, Candidate, candidates, choose
+from loupe.benchmarks.omnidocbench.records import Block, Item, MatchedSample, PredictedItem, Work
 from loupe.benchmarks.omnidocbench.rules import V1_6
-from loupe.benchmarks.omnidocbench.scores.cdm_preparation import cdm_fields, cdm_inputs
-from loupe.benchmarks.omnidocbench.text import formula_rows
-from loupe.benchmarks.omnidocbench.work import Work
 from tests.support.shared import cases
 
 ORACLES = "oracles/omnidocbench_v16/stages"
@@ -118,4 +117,4 @@ def test_a_matrix_in_aligned_stands_alone_whatever_the_names_and_empty_groups_st
 
 
 def test_an_environment_that_begins_behind_two_backslashes_in_a_group_counts() -> None:
-    assert formula_rows.rows_of(r"{\\begin{x}} \\ c") == [r"{\\begin{x}} \\ c"]
+    assert formula_lines.rows_of(r"{\\begin{x}} \\ c") == [r"{\\begin{x}} \\ c"]

@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.omnidocbench import V1_6_BENCHMARK, as_read_from_its_file
-from loupe.benchmarks.omnidocbench.data.prediction_files import answer_names, image_name
+from loupe.benchmarks.omnidocbench.aggregation import ElementMetrics, metric_result, per_page_edit, run_summary
+from loupe.benchmarks.omnidocbench.figures import RECKONING_1_6 as RECKONING
+from loupe.benchmarks.omnidocbench.figures import cdm_fields
+from loupe.benchmarks.omnidocbench.official_files import score_run
 from loupe.benchmarks.omnidocbench.page_match import match_page
-from loupe.benchmarks.omnidocbench.parity_cases import score_run
 from loupe.benchmarks.omnidocbench.records import PageMatch
 from loupe.benchmarks.omnidocbench.rules import V1_6
-from loupe.benchmarks.omnidocbench.scores.aggregation import ElementMetrics, metric_result, per_page_edit
-from loupe.benchmarks.omnidocbench.scores.cdm_preparation import cdm_fields
-from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONING_1_6 as RECKONING
-from loupe.benchmarks.omnidocbench.scores.run_summary import run_summary
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, samples_by_element
+from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, answer_names, image_name, samples_by_element
 from loupe.scoring.oracles import read_oracle
 from loupe.types import Prediction, Sample, Scored
 from tests.omnidocbench.official_samples import TOLERANCE, approximately, as_official

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.omnidocbench import V1_6_BENCHMARK
-from loupe.benchmarks.omnidocbench.match.formulas.candidates import Best, candidates, choose
-from loupe.benchmarks.omnidocbench.records import Block, Item, PredictedItem
+from loupe.benchmarks.omnidocbench import V1_6_BENCHMARK, figures
+from loupe.benchmarks.omnidocbench.formula_candidates import Best, candidates, choose
+from loupe.benchmarks.omnidocbench.records import Block, Item, PredictedItem, Work
 from loupe.benchmarks.omnidocbench.rules import V1_6
-from loupe.benchmarks.omnidocbench.scores import formula_cdm
-from loupe.benchmarks.omnidocbench.work import Work
 from loupe.benchmarks.published import published_rows
 from loupe.benchmarks.registry import benchmark_ids, benchmark_names, data_set, filed_as, get_benchmark
 from loupe.benchmarks.shared.formula_images.cdm_options import with_cdm
@@ -81,21 +79,21 @@ def test_runs_of_versions_lie_apart_and_are_not_compared(tmp_path: Path) -> None
 def test_a_run_whose_formulas_give_no_sample_has_a_cdm_of_zero_if_it_is_computed_at_all(
     drawable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formula_cdm, "missing_tools", lambda *_: () if drawable else ("xelatex",))
+    monkeypatch.setattr(figures, "missing_tools", lambda *_: () if drawable else ("xelatex",))
     empty = block(1, "equation_isolated", latex="$$$$")
     truth = Sample(id="c", truth=page("c.jpg", empty, block(2, "text_block", text=WORDS)))
     scored = V1_6_BENCHMARK.score(with_cdm(truth, "on", "layout"), Prediction(text=WORDS))
     assert isinstance(scored, Scored) and not scored.details["match"]["display_formula"]
     row = SampleScores(sample="c", scores=scored.scores, details=dict(scored.details))
-    figures = V1_6_BENCHMARK.conclude([row])  # type: ignore[misc]
-    shown = figures.figures["metric_result"]["display_formula"]["page"]
+    concluded = V1_6_BENCHMARK.conclude([row])  # type: ignore[misc]
+    shown = concluded.figures["metric_result"]["display_formula"]["page"]
     assert {name: of_pages["ALL"] for name, of_pages in shown.items()} == ({"CDM": 0.0} if drawable else {})
     # As upstream's program writes it for such a run.
-    written = figures.figures["metric_result"]["display_formula"]
+    written = concluded.figures["metric_result"]["display_formula"]
     assert written["all"] == {"Edit_dist": {"ALL_page_avg": "NaN"}} | ({"CDM": {}} if drawable else {})
     assert written["group"] == ({} if drawable else {"sample_count": {}})
     assert [score.counts for score in scored.scores if score.measure == "formula_cdm"] == [(0.0, 1.0)] * drawable
-    assert ("formula_cdm" in figures.not_computed["overall"]) is not drawable
+    assert ("formula_cdm" in concluded.not_computed["overall"]) is not drawable
 
 
 def test_marks_that_the_text_rules_drop_are_counted_beside_the_score() -> None:

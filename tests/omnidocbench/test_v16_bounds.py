@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.omnidocbench.extract import margin_text
+from loupe.benchmarks.omnidocbench import answer_formulas, figures
+from loupe.benchmarks.omnidocbench.delimiters import passes_over
+from loupe.benchmarks.omnidocbench.figures import cdm_inputs
+from loupe.benchmarks.omnidocbench.formula_lines import end_without_spacing, lines_of, without_end_labels
+from loupe.benchmarks.omnidocbench.formula_normalization import normalize_bare_formula
 from loupe.benchmarks.omnidocbench.records import Item
-from loupe.benchmarks.omnidocbench.scores import cdm_preparation
-from loupe.benchmarks.omnidocbench.scores.cdm_preparation import cdm_inputs
-from loupe.benchmarks.omnidocbench.text.balanced_braces import passes_over
-from loupe.benchmarks.omnidocbench.text.bare_formula_normalization import normalize_bare_formula
-from loupe.benchmarks.omnidocbench.text.formula_lines import lines_of, without_end_labels
-from loupe.benchmarks.omnidocbench.text.spacing_commands import end_without_spacing
 
 _SPACING = re.compile(r"(?:\\(?:qquad|quad|[,;!>:])|~|\s)+\Z")
 _TAG, _LABEL = re.compile(r"\\tag\*?\{[^{}]*\}"), re.compile(r"\\label\{[^{}]*\}")
@@ -67,20 +65,20 @@ CELLS = formulas(
 
 @given(CELLS)
 def test_cells_are_closed_in_the_environments_that_the_pattern_finds(text: str) -> None:
-    for ours, pattern in ((cdm_preparation._ARRAY_CELLS, _ARRAY), (cdm_preparation._MATRIX_CELLS, _MATRIX)):
-        assert cdm_preparation._with_close_cells(text, ours) == pattern.sub(textbook_close_cells, text)
+    for ours, pattern in ((figures._ARRAY_CELLS, _ARRAY), (figures._MATRIX_CELLS, _MATRIX)):
+        assert figures._with_close_cells(text, ours) == pattern.sub(textbook_close_cells, text)
 
 
 def textbook_close_cells(found: re.Match[str]) -> str:
     columns, body, end = found.groups()[-3:]
-    parts = cdm_preparation._parts
+    parts = figures._parts
     rows = ("&".join(textbook_without_outer_braces(cell) for cell in parts(row, "&")) for row in parts(body, r"\\"))
     return found[1] + columns + r"\\".join(rows) + end
 
 
 @given(formulas("{", "}", "a", " ", "{ ", " }", "\n"))
 def test_outer_braces_go_one_by_one(text: str) -> None:
-    assert cdm_preparation._without_outer_braces(text) == textbook_without_outer_braces(text)
+    assert figures._without_outer_braces(text) == textbook_without_outer_braces(text)
 
 
 def textbook_without_outer_braces(text: str) -> str:
@@ -113,7 +111,7 @@ HOSTILE: dict[str, str] = {
         normalize_bare_formula,
         lines_of,
         lambda formula: cdm_inputs(formula, formula),
-        lambda formula: margin_text.with_margins_apart(
+        lambda formula: answer_formulas.with_margins_apart(
             Item(category="equation_isolated", content=rf"\[ {formula} \]", start=0, end=len(formula))
         ),
     ],

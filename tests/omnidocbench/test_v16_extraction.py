@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.omnidocbench.data.ground_truth import read_counted_ground_truth
-from loupe.benchmarks.omnidocbench.extract.extraction import by_category
-from loupe.benchmarks.omnidocbench.extract.formula_rescue import as_formula, looks_like_formula
-from loupe.benchmarks.omnidocbench.extract.html_fragments import without_html_blocks
-from loupe.benchmarks.omnidocbench.extract.image_descriptions import is_description
-from loupe.benchmarks.omnidocbench.extract.margin_text import is_arithmetic, is_caption
-from loupe.benchmarks.omnidocbench.extract.rescuing_extraction import read_answer_rescuing
-from loupe.benchmarks.omnidocbench.extract.table_cell_formulas import cell_texts, is_formula_cell
-from loupe.benchmarks.omnidocbench.text.formula_delimiters import squeezed
+from loupe.benchmarks.omnidocbench.answer_formulas import (
+    as_formula,
+    cell_texts,
+    is_arithmetic,
+    is_caption,
+    is_description,
+    is_formula_cell,
+    looks_like_formula,
+)
+from loupe.benchmarks.omnidocbench.extraction import by_category, read_answer_rescuing, without_html_blocks
+from loupe.benchmarks.omnidocbench.formula_normalization import squeezed
+from loupe.benchmarks.omnidocbench.ground_truth import read_counted_ground_truth
 from tests.omnidocbench.test_omnidoc_extraction import MARKS, as_official
 from tests.support.shared import cases
 

@@ -12,21 +12,25 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.omnidocbench.match.line_split import no_order_to_split, split_block_lines, split_item
+from loupe.benchmarks.omnidocbench.formula_lines import lines_of, with_logic_braces
+from loupe.benchmarks.omnidocbench.formula_normalization import (
+    convert_guarded,
+    latex_to_text,
+    normalize_bare_formula,
+    without_circles,
+    without_delimiters,
+    without_tags,
+)
+from loupe.benchmarks.omnidocbench.lines import no_order_for_lines, split_block_lines, split_item
 from loupe.benchmarks.omnidocbench.records import Block, Item
 from loupe.benchmarks.omnidocbench.rules import MDPBENCH, V1_5, V1_6
-from loupe.benchmarks.omnidocbench.text.bare_formula_normalization import normalize_bare_formula
-from loupe.benchmarks.omnidocbench.text.circled_characters import without_circles
-from loupe.benchmarks.omnidocbench.text.formula_delimiters import without_delimiters, without_tags
-from loupe.benchmarks.omnidocbench.text.formula_lines import lines_of
-from loupe.benchmarks.omnidocbench.text.guarded_latex import convert_guarded, latex_to_text
-from loupe.benchmarks.omnidocbench.text.guarded_text_normalization import (
+from loupe.benchmarks.omnidocbench.text_normalization import (
     guarded_formulas_to_unicode,
     normalize_guarded_text,
+    normalize_table_1_6,
+    refusal,
     with_formulas_normalized,
 )
-from loupe.benchmarks.omnidocbench.text.logic_braces import with_logic_braces
-from loupe.benchmarks.omnidocbench.text.table_normalization import normalize_table_1_6, refusal
 from loupe.benchmarks.shared.latex_text import latex_characters_2_10
 from loupe.metrics.table_cell_text import plain_cell
 from loupe.metrics.table_markup import CELL_TEXTS, OMNIDOCBENCH_1_6, simplify, simplify_plain
@@ -104,7 +108,7 @@ def test_a_line_ends_with_the_text_behind_its_environment_and_its_number() -> No
 
 def test_lines_without_an_order_end_upstream_and_have_none_here() -> None:
     block = Block(category="equation_isolated", latex=r"a \\ b")
-    assert no_order_to_split([block])
+    assert no_order_for_lines([block])
     assert [part.order for part in split_block_lines([block])] == [None, None]
 
 

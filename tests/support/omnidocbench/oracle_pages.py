@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch, ReadingOrder
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage
+from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage
 
 #: Of figures over pages; the sums are taken in another order than upstream's.
 TOLERANCE = 1e-6

@@ -17,11 +17,11 @@ from loupe.benchmarks.mdpbench.official_files import RECKONING
 from loupe.benchmarks.mdpbench.parity_cases import compare_run, run_from_oracle
 from loupe.benchmarks.mdpbench.scored_images import from_details, to_details
 from loupe.benchmarks.mdpbench.scoring import image_scores, match_image, scored_image
-from loupe.benchmarks.omnidocbench.data.dataset import nothing_left, parse_selection, reference_markdown
-from loupe.benchmarks.omnidocbench.data.prediction_files import as_read_from_its_file
+from loupe.benchmarks.omnidocbench import figures
+from loupe.benchmarks.omnidocbench.dataset import nothing_left, parse_selection, reference_markdown
 from loupe.benchmarks.omnidocbench.lint import FAULTS
 from loupe.benchmarks.omnidocbench.records import PageMatch
-from loupe.benchmarks.omnidocbench.scores import formula_cdm
+from loupe.benchmarks.omnidocbench.scored_pages import as_read_from_its_file
 from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_of, with_cdm
 from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
 from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
@@ -99,7 +99,7 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     answers = _answers(prediction)
     matches = _matched.pop((page.id, answers), None) or match_image(page, answers)
     if renderer := renderer_of(page):
-        matches = [formula_cdm.with_cdm(match, renderer, RECKONING) for match in matches]
+        matches = [figures.with_cdm(match, renderer, RECKONING) for match in matches]
     unreadable = prediction.finish_reason == UNREADABLE or None in answers_of(prediction)
     image = scored_image(page, matches, answered=not prediction.failed or unreadable, unreadable=unreadable)
     return Scored(scores=image_scores(image) if image.pages[0].answered else [], details=to_details(image))
@@ -115,7 +115,7 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
             matches = _matched[page.id, answers] = match_image(page, answers)
             by_renderer.setdefault(renderer, []).extend(matches)
     for name, found in by_renderer.items():
-        formula_cdm.prepare_pages(found, name, RECKONING)
+        figures.prepare_pages(found, name, RECKONING)
 
 
 def _answers(prediction: Prediction) -> tuple[str, ...]:

@@ -10,12 +10,11 @@ from loupe.benchmarks.mdpbench.final_score import SPLIT_COLUMNS, FinalScore, fin
 from loupe.benchmarks.mdpbench.official_files import RECKONING, metric_result
 from loupe.benchmarks.mdpbench.page_ids import prefix_of, printed_language
 from loupe.benchmarks.mdpbench.scored_images import from_details, image_attributes, samples_of_run
-from loupe.benchmarks.omnidocbench.scores.attribute_slices import attribute_slices
-from loupe.benchmarks.omnidocbench.scores.flag_warnings import FLAGS as OF_OMNIDOCBENCH
-from loupe.benchmarks.omnidocbench.scores.flag_warnings import Flag, flag_warnings
-from loupe.benchmarks.omnidocbench.scores.formula_cdm import formula_warnings
-from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, beside_the_score
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage
+from loupe.benchmarks.omnidocbench.conclusion import attribute_slices
+from loupe.benchmarks.omnidocbench.figures import formula_warnings
+from loupe.benchmarks.omnidocbench.page_flags import FLAGS as OF_OMNIDOCBENCH
+from loupe.benchmarks.omnidocbench.page_flags import HIDDEN_MARKS, Flag, beside_the_score, flag_warnings
+from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage
 from loupe.types import FAILED, Conclusion, FailedAre, SampleScores
 
 _SUFFIX_RULE: Final = "suffix-rule"

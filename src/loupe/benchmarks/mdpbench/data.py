@@ -20,8 +20,8 @@ from loupe.benchmarks.mdpbench.page_ids import (
     serves,
     stem,
 )
-from loupe.benchmarks.omnidocbench.data.dataset import DataLayout, Selection, read_pages
-from loupe.benchmarks.omnidocbench.data.prediction_files import image_name
+from loupe.benchmarks.omnidocbench.dataset import DataLayout, Selection, read_pages
+from loupe.benchmarks.omnidocbench.scored_pages import image_name
 from loupe.errors import DatasetError
 from loupe.types import Sample
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from loupe.benchmarks.mdpbench.page_ids import LATIN, NON_LATIN, edits_name, prefix_of, printed_language
 from loupe.benchmarks.mdpbench.scored_images import SPLITS, Samples, Split, of_split
+from loupe.benchmarks.omnidocbench.aggregation import per_page_edit
 from loupe.benchmarks.omnidocbench.records import MatchedSample
-from loupe.benchmarks.omnidocbench.scores.aggregation import per_page_edit
-from loupe.benchmarks.omnidocbench.scores.scored_pages import PageSample
+from loupe.benchmarks.omnidocbench.scored_pages import PageSample
 
 #: The splits as the official table calls them.
 SPLIT_COLUMNS: Final[Mapping[str, Split]] = {"All": "All", "Digit.": "digit", "Photo.": "photo"}

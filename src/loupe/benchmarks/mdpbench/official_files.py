@@ -12,18 +12,12 @@ from typing import Any, Final
 from loupe.benchmarks.mdpbench.final_score import filed_under, formula_values, indexed_key
 from loupe.benchmarks.mdpbench.page_ids import is_digital, serves, stem
 from loupe.benchmarks.mdpbench.scored_images import SPLITS, Split, of_split, samples_of_run
+from loupe.benchmarks.omnidocbench import figures
+from loupe.benchmarks.omnidocbench.aggregation import ElementMetrics, Figures, PageNames, element_figures, per_page_edit
+from loupe.benchmarks.omnidocbench.figures import inputs_of
+from loupe.benchmarks.omnidocbench.official_files import as_json, official_sample
 from loupe.benchmarks.omnidocbench.records import MatchedSample
-from loupe.benchmarks.omnidocbench.scores import reckoning
-from loupe.benchmarks.omnidocbench.scores.aggregation import (
-    ElementMetrics,
-    Figures,
-    PageNames,
-    element_figures,
-    per_page_edit,
-)
-from loupe.benchmarks.omnidocbench.scores.formula_cdm import inputs_of
-from loupe.benchmarks.omnidocbench.scores.official_files import as_json, official_sample
-from loupe.benchmarks.omnidocbench.scores.scored_pages import PageSample, ScoredPage
+from loupe.benchmarks.omnidocbench.scored_pages import PageSample, ScoredPage
 
 #: `configs/end2end.yaml` of the official evaluator.
 OFFICIAL_METRICS: Final[Mapping[str, ElementMetrics]] = {
@@ -35,7 +29,7 @@ OFFICIAL_METRICS: Final[Mapping[str, ElementMetrics]] = {
 
 #: What becomes of samples as in OmniDocBench 1.5; CDM alone differs (docs/protocols/mdpbench.md#cdm).
 RECKONING: Final = replace(
-    reckoning.RECKONING_1_5, name="MDPBench", metrics=OFFICIAL_METRICS, marks_beside=True, cdm_profile="mdpbench"
+    figures.RECKONING_1_5, name="MDPBench", metrics=OFFICIAL_METRICS, marks_beside=True, cdm_profile="mdpbench"
 )
 
 

@@ -14,11 +14,10 @@ from loupe.benchmarks.mdpbench.official_files import RECKONING, metric_result
 from loupe.benchmarks.mdpbench.page_ids import stem
 from loupe.benchmarks.mdpbench.scored_images import SPLITS, samples_of_run
 from loupe.benchmarks.mdpbench.scoring import match_image, scored_image
-from loupe.benchmarks.omnidocbench.data.prediction_files import as_read_from_its_file
-from loupe.benchmarks.omnidocbench.parity_cases import numbers
+from loupe.benchmarks.omnidocbench.figures import inputs_of
+from loupe.benchmarks.omnidocbench.official_files import numbers
 from loupe.benchmarks.omnidocbench.records import PageMatch
-from loupe.benchmarks.omnidocbench.scores.formula_cdm import inputs_of
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage
+from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, as_read_from_its_file
 from loupe.types import Sample
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from loupe.benchmarks.mdpbench.page_ids import is_digital
-from loupe.benchmarks.omnidocbench.scores.scored_pages import PageSample, ScoredPage, samples_by_element
+from loupe.benchmarks.omnidocbench.scored_pages import PageSample, ScoredPage, samples_by_element
 from loupe.errors import RunError
 from loupe.typed import convert
 from loupe.types import SampleScores

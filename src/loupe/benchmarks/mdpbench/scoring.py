@@ -24,14 +24,12 @@ from loupe.benchmarks.mdpbench.page_ids import (
     printed_language,
 )
 from loupe.benchmarks.mdpbench.scored_images import SPLITS, ScoredImage, Split, samples_of_image
-from loupe.benchmarks.omnidocbench.data.prediction_files import image_name
+from loupe.benchmarks.omnidocbench.aggregation import edit_rate
+from loupe.benchmarks.omnidocbench.page_flags import HIDDEN_MARKS, hidden_marks, page_flags, rate_with_marks
 from loupe.benchmarks.omnidocbench.page_match import match_page
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidocbench.rules import MDPBENCH as RULES
-from loupe.benchmarks.omnidocbench.scores.aggregation import edit_rate
-from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, hidden_marks, rate_with_marks
-from loupe.benchmarks.omnidocbench.scores.page_flags import page_flags
-from loupe.benchmarks.omnidocbench.scores.scored_pages import PageSample, ScoredPage
+from loupe.benchmarks.omnidocbench.scored_pages import PageSample, ScoredPage, image_name
 from loupe.types import Sample, Score
 
 _OVERALL: Final[dict[Split, str]] = {"All": "overall", "digit": "overall_digital", "photo": "overall_photographed"}

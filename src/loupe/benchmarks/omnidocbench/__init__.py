@@ -2,7 +2,7 @@
 
 Data and official evaluator: opendatalab/OmniDocBench, as of 2025-12 (1.5, 1,355 pages) and 2026-06 (1.6, 1,651 pages).
 Protocol: docs/benchmarks/omnidocbench.md. What the versions decide differently stands side by side in rules.py and in
-scores/reckoning.py.
+figures.py.
 """
 
 from __future__ import annotations
@@ -15,25 +15,32 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loupe.benchmarks.omnidocbench.data.dataset import (
+from loupe.benchmarks.omnidocbench import figures
+from loupe.benchmarks.omnidocbench.conclusion import conclude
+from loupe.benchmarks.omnidocbench.dataset import (
     LAYOUT,
+    Condition,
     DataLayout,
     annotated_elements,
+    condition_folder,
     nothing_left,
     parse_selection,
     read_pages,
     reference_markdown,
+    under_condition,
 )
-from loupe.benchmarks.omnidocbench.data.prediction_files import answer_names, as_read_from_its_file, image_name
-from loupe.benchmarks.omnidocbench.data.real5 import Condition, condition_folder, under_condition
+from loupe.benchmarks.omnidocbench.figures import RECKONING_1_6, RECKONINGS, Reckoning
 from loupe.benchmarks.omnidocbench.lint import FAULTS
-from loupe.benchmarks.omnidocbench.parity_cases import compare_run, page_from_oracle
+from loupe.benchmarks.omnidocbench.official_files import compare_run, page_from_oracle
+from loupe.benchmarks.omnidocbench.page_flags import HIDDEN_MARKS, hidden_marks, rate_with_marks
 from loupe.benchmarks.omnidocbench.records import MatchedSample, Mode, PageMatch, ReadingOrder
-from loupe.benchmarks.omnidocbench.scores import formula_cdm
-from loupe.benchmarks.omnidocbench.scores.conclusion import conclude
-from loupe.benchmarks.omnidocbench.scores.marked_edits import HIDDEN_MARKS, hidden_marks, rate_with_marks
-from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONING_1_6, RECKONINGS, Reckoning
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, to_details
+from loupe.benchmarks.omnidocbench.scored_pages import (
+    ScoredPage,
+    answer_names,
+    as_read_from_its_file,
+    image_name,
+    to_details,
+)
 from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_of, with_cdm
 from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
 from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
@@ -130,7 +137,7 @@ def load_v16(
     pages = _pages(folder, "parity", filter, cdm, renderer, replace(LAYOUT, benchmark="omnidocbench@1.6"))
     if latex_tables == "kept":
         return pages
-    from loupe.benchmarks.omnidocbench.extract.latexml import need_latexml
+    from loupe.benchmarks.omnidocbench.answer_tables import need_latexml
 
     need_latexml()
     return (replace(page, scoring={**page.scoring, "latex_tables": latex_tables}) for page in pages)
@@ -155,7 +162,7 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
     those of an empty answer. In 1.6 and in fixed mode it counts as one; and so does, in any, a file that is no text, on
     which upstream ends.
     """
-    from loupe.benchmarks.omnidocbench.scores.page_flags import page_flags
+    from loupe.benchmarks.omnidocbench.page_flags import page_flags
 
     mode: Mode = page.truth.get("mode", "parity")
     reckoning = RECKONINGS[version]
@@ -163,7 +170,7 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
     rules = _rules_of(page, version)
     match = _matched.pop((page.id, markdown, mode, rules), None) or _match(page, markdown, mode, rules)
     if renderer := renderer_of(page):
-        match = formula_cdm.with_cdm(match, renderer, reckoning)
+        match = figures.with_cdm(match, renderer, reckoning)
     info = page.truth["page_info"]
     unreadable = prediction.finish_reason == UNREADABLE
     missing = prediction.failed and not unreadable
@@ -178,7 +185,7 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
         | ({HIDDEN_MARKS: float(marks)} if marks else {})
         | ({"missing-prediction": 1.0} if missing and reckoning.missing_is_empty else {}),
         annotated=annotated_elements(page.truth) if reckoning.unsampled_is_zero else None,
-        cdm_computed=formula_cdm.can_compute(renderer, reckoning),
+        cdm_computed=figures.can_compute(renderer, reckoning),
     )
     scores = _scores(scored, reckoning) if scored.answered else []
     return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))
@@ -202,7 +209,7 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]], version: str = "1.5") ->
             match = _matched[page.id, markdown, mode, rules] = _match(page, markdown, mode, rules)
             by_renderer.setdefault(renderer, []).append(match)
     for name, matches in by_renderer.items():
-        formula_cdm.prepare_pages(matches, name, RECKONINGS[version])
+        figures.prepare_pages(matches, name, RECKONINGS[version])
 
 
 def _rules_of(page: Sample, version: str) -> str:
@@ -234,7 +241,7 @@ def _scores(page: ScoredPage, reckoning: Reckoning) -> list[Score]:
     if reckoning.marks_beside:
         edits["text_edit_with_marks"] = _with_marks(match, reckoning)
     found += [Score(measure=name, counts=(value, 1.0)) for name, value in edits.items() if value is not None]
-    if (cdm := formula_cdm.page_cdm(match)) is not None:
+    if (cdm := figures.page_cdm(match)) is not None:
         found.append(Score(measure="formula_cdm", counts=(cdm, 1.0)))
     if match.table:
         teds = sum(table.teds or 0.0 for table in match.table) / len(match.table)
@@ -310,7 +317,7 @@ def tools(version: str = "1.5") -> dict[str, str]:
     """What scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
     latexml = {}
     if version == "1.6":
-        from loupe.benchmarks.omnidocbench.extract.latexml import latexml_version
+        from loupe.benchmarks.omnidocbench.answer_tables import latexml_version
 
         latexml["latexml"] = latexml_version()
     return cdm_tools(RECKONINGS[version].cdm_profile) | installed("lxml", "beautifulsoup4", "pylatexenc") | latexml

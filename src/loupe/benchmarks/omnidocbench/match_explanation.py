@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loupe.benchmarks.omnidocbench.data.ground_truth import FORMULA, IGNORED, TABLE, TEXTS, AnnoId
+from loupe.benchmarks.omnidocbench import page_flags
+from loupe.benchmarks.omnidocbench.figures import OF_REFERENCE, RECKONING_1_5, Reckoning, inputs_of
+from loupe.benchmarks.omnidocbench.ground_truth import FORMULA, IGNORED, TABLE, TEXTS, AnnoId
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch
-from loupe.benchmarks.omnidocbench.scores import flag_warnings
-from loupe.benchmarks.omnidocbench.scores.formula_cdm import OF_REFERENCE, inputs_of
-from loupe.benchmarks.omnidocbench.scores.page_scores import scored_tables, scored_texts
-from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONING_1_5, Reckoning
-from loupe.benchmarks.omnidocbench.scores.scored_pages import ScoredPage, from_details
+from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, from_details, scored_tables, scored_texts
 from loupe.benchmarks.shared.formula_images.cdm_options import renderer_of
 from loupe.explanation import Explanation, Flag, FormulaPair, Region, Unit, Unscored
 from loupe.types import Sample, SampleScores
@@ -51,7 +49,7 @@ def explain_match(
     page: Sample,
     scored: ScoredPage,
     reckoning: Reckoning,
-    flags: Sequence[flag_warnings.Flag] = flag_warnings.FLAGS,
+    flags: Sequence[page_flags.Flag] = page_flags.FLAGS,
 ) -> Explanation:
     """The same of a page with its match; `flags` are those that it may have."""
     info, places = page.truth["page_info"], _places(page.truth["layout_dets"])
@@ -156,7 +154,7 @@ def _table_unit(sample: MatchedSample, places: _Places) -> Unit:
     )
 
 
-def _flags(page: ScoredPage, flags: Sequence[flag_warnings.Flag]) -> Iterator[Flag]:
+def _flags(page: ScoredPage, flags: Sequence[page_flags.Flag]) -> Iterator[Flag]:
     if not page.answered:
         yield _MISSING
     for flag in flags:

@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from loupe.benchmarks.omnidocbench.extract.extraction import by_category
-from loupe.benchmarks.omnidocbench.extract.formula_rescue import RESCUED
-from loupe.benchmarks.omnidocbench.match.line_match import match_lines
-from loupe.benchmarks.omnidocbench.match.lines import predicted_lines, shifted, truth_lines
-from loupe.benchmarks.omnidocbench.match.matched_elements import (
+from loupe.benchmarks.omnidocbench.answer_formulas import RESCUED
+from loupe.benchmarks.omnidocbench.extraction import by_category
+from loupe.benchmarks.omnidocbench.line_match import (
     in_match_order,
+    match_lines,
     sample_of,
+    unscored_items,
+    unscored_lines,
 )
-from loupe.benchmarks.omnidocbench.match.page_elements import MixedMatch
+from loupe.benchmarks.omnidocbench.lines import predicted_lines, shifted, truth_lines
+from loupe.benchmarks.omnidocbench.page_elements import MixedMatch
 from loupe.benchmarks.omnidocbench.records import (
     Block,
     Item,
@@ -28,11 +30,10 @@ from loupe.benchmarks.omnidocbench.records import (
     PageMatch,
     PredictedItem,
     ReadingOrder,
+    Work,
 )
 from loupe.benchmarks.omnidocbench.rules import V1_5, Rules
-from loupe.benchmarks.omnidocbench.scores.page_scores import score_edits, score_reading_order, score_table
-from loupe.benchmarks.omnidocbench.scores.unscored import unscored_items, unscored_lines
-from loupe.benchmarks.omnidocbench.work import Work
+from loupe.benchmarks.omnidocbench.scored_pages import score_edits, score_reading_order, score_table
 
 #: Tables have a match of their own, and what may be a formula stands in a text, too.
 _NOT_MIXED: Final = ("html_table", "latex_table", RESCUED)

@@ -1,15 +1,10 @@
-"""The records that pass between the steps of OmniDocBench, in all its versions.
-
-A `(#lines)` here and in the other modules is a section of docs/protocols/omnidocbench.md; (1.5) and
-(1.6) are versions. A *piece* is a stretch of the answer, an *item* what extraction made of it, a *line* an item or a
-block of the ground truth as it enters the match, and a *sample* a pair of both sides that is scored.
-"""
+"""Define the records that pass between the steps of OmniDocBench, and the bound on the work of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 #: `parity` computes what the official evaluator does, every oddity included; `fixed` mends them
 #: (docs/protocols/omnidocbench.md#modes).
@@ -208,11 +203,11 @@ class PageFacts:
     #: anno_ids whose text the ground truth holds more than once (#truncated-blocks).
     doubled_parts: tuple[int | str | None, ...] = ()
     stolen_lines: tuple[StolenLine, ...] = ()
-    #: The estimated time of upstream (upstream_time.py), and whether it may reach its 30 s (#time-limit).
+    #: The estimated time of upstream (line_match.py), and whether it may reach its 30 s (#time-limit).
     #: None where the match was given up.
     upstream_seconds: float | None = 0.0
     would_time_out: bool = False
-    #: A page beyond all measure (work.py): its match is not the official one, neither with nor without the time limit.
+    #: A page beyond all measure (`Work`): its match is not the official one, neither with nor without the time limit.
     plain_assignment: bool = False
     #: The exception with which upstream ends its whole run on this page ("no end": it never does); what we do instead
     #: is in `match_page`.
@@ -243,3 +238,27 @@ class PageMatch:
     formulas_as_text: tuple[MatchedSample, ...] = ()
     unscored: tuple[UnscoredPiece, ...] = ()
     facts: PageFacts = PageFacts()
+
+
+#: Five to ten seconds of one core. The most expensive real page, wrapped at 45 characters with every fourth one wrong,
+#: takes a thirtieth, and some 40 s in the official evaluator.
+MOST_STEPS: Final = 3_000_000_000
+#: What a comparison costs before it looks at a character, with what is done around it.
+_CALL: Final = 1000
+
+
+class TooMuchWorkError(Exception):
+    """A page whose match would take more than `MOST_STEPS`."""
+
+
+class Work:
+    """Steps that were taken for one page: a step is what 64 characters of one text cost per character of the other."""
+
+    def __init__(self, most: int = MOST_STEPS) -> None:
+        self.left = most
+
+    def spend(self, length: int, other: int, *, times: int = 1) -> None:
+        """Count edit distances of texts of these lengths. Raises TooMuchWorkError."""
+        self.left -= times * (_CALL + max(length, other) * (min(length, other) // 64 + 1))
+        if self.left < 0:
+            raise TooMuchWorkError

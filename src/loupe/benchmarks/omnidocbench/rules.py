@@ -11,26 +11,25 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from loupe.benchmarks.omnidocbench.data.ground_truth import GroundTruth, read_counted_ground_truth, read_ground_truth
-from loupe.benchmarks.omnidocbench.extract.extraction import Extraction, read_answer
-from loupe.benchmarks.omnidocbench.extract.latexml import html_of_latex_table
-from loupe.benchmarks.omnidocbench.extract.rescuing_extraction import read_answer_rescuing
-from loupe.benchmarks.omnidocbench.match import array_split, line_split
-from loupe.benchmarks.omnidocbench.match.page_elements import (
-    Elements,
-    MixedMatch,
-    of_formulas_matched_again,
-    of_mixed_match,
+from loupe.benchmarks.omnidocbench import lines
+from loupe.benchmarks.omnidocbench.answer_tables import html_of_latex_table
+from loupe.benchmarks.omnidocbench.extraction import Extraction, read_answer, read_answer_rescuing
+from loupe.benchmarks.omnidocbench.formula_normalization import (
+    normalize_bare_formula,
+    normalize_formula,
+    without_delimiters,
 )
-from loupe.benchmarks.omnidocbench.match.table_assignment import TableAssignment, assign_tables
-from loupe.benchmarks.omnidocbench.match.table_lines import assign_table_lines
+from loupe.benchmarks.omnidocbench.ground_truth import GroundTruth, read_counted_ground_truth, read_ground_truth
+from loupe.benchmarks.omnidocbench.page_elements import Elements, MixedMatch, of_formulas_matched_again, of_mixed_match
 from loupe.benchmarks.omnidocbench.records import Block, Item, Mode, PredictedItem
-from loupe.benchmarks.omnidocbench.text.bare_formula_normalization import normalize_bare_formula
-from loupe.benchmarks.omnidocbench.text.formula_delimiters import without_delimiters
-from loupe.benchmarks.omnidocbench.text.formula_normalization import normalize_formula
-from loupe.benchmarks.omnidocbench.text.guarded_text_normalization import guards, normalize_guarded_text
-from loupe.benchmarks.omnidocbench.text.table_normalization import normalize_table, normalize_table_1_6
-from loupe.benchmarks.omnidocbench.text.text_normalization import normalize_text
+from loupe.benchmarks.omnidocbench.table_match import TableAssignment, assign_table_lines, assign_tables
+from loupe.benchmarks.omnidocbench.text_normalization import (
+    guards,
+    normalize_guarded_text,
+    normalize_table,
+    normalize_table_1_6,
+    normalize_text,
+)
 from loupe.benchmarks.shared.latex_text import latex_characters, latex_characters_2_10
 from loupe.benchmarks.shared.latex_text.latex_characters import Conversion
 
@@ -84,10 +83,10 @@ V1_5: Final = Rules(
     normalize_table=normalize_table,
     latex_to_text=latex_characters.convert,
     guards=None,
-    split_blocks=array_split.split_block_arrays,
-    split_items=array_split.split_item_arrays,
-    no_order_to_split=array_split.no_order_to_split,
-    bare_formula=array_split.without_dollars,
+    split_blocks=lines.split_block_arrays,
+    split_items=lines.split_item_arrays,
+    no_order_to_split=lines.no_order_for_rows,
+    bare_formula=lines.without_dollars,
     longest_run=sys.maxsize,
     formulas_are_contained=True,
     orders_all=False,
@@ -105,9 +104,9 @@ V1_6: Final = Rules(
     normalize_table=normalize_table_1_6,
     latex_to_text=latex_characters_2_10.convert,
     guards=guards,
-    split_blocks=line_split.split_block_lines,
-    split_items=line_split.split_item_lines,
-    no_order_to_split=line_split.no_order_to_split,
+    split_blocks=lines.split_block_lines,
+    split_items=lines.split_item_lines,
+    no_order_to_split=lines.no_order_for_lines,
     bare_formula=without_delimiters,
     longest_run=160,
     formulas_are_contained=False,

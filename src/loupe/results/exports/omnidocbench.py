@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.benchmarks.omnidocbench.scores.official_files import official_files
-from loupe.benchmarks.omnidocbench.scores.reckoning import RECKONINGS
-from loupe.benchmarks.omnidocbench.scores.scored_pages import from_details
+from loupe.benchmarks.omnidocbench.figures import RECKONINGS
+from loupe.benchmarks.omnidocbench.official_files import official_files
+from loupe.benchmarks.omnidocbench.scored_pages import from_details
 from loupe.engines.registry import slug
 from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import Folder

@@ -18,9 +18,7 @@ def _mended_by(name: str) -> Callable[[str], Sequence[Edit]]:
     """The function that finds the edits; its module is imported when an answer is looked at, and not for each run."""
 
     def edits(text: str) -> Sequence[Edit]:
-        found: Sequence[Edit] = getattr(importlib.import_module("loupe.benchmarks.omnidocbench.lint.mending"), name)(
-            text
-        )
+        found: Sequence[Edit] = getattr(importlib.import_module("loupe.benchmarks.omnidocbench.lint"), name)(text)
         return found
 
     return edits

@@ -1,1 +1,0 @@
-"""The data of OmniDocBench as published: pages, ground truth, and files of answers."""

@@ -1,1 +1,0 @@
-"""From a page's Markdown to items: tables, formulas, paragraphs."""

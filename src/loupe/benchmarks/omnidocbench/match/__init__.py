@@ -1,1 +1,0 @@
-"""Which items of an answer are held against which blocks of the ground truth."""

@@ -1,1 +1,0 @@
-"""Text, formulas and tables in the spelling in which OmniDocBench compares them."""
