@@ -15,8 +15,7 @@ from pathlib import Path
 from PIL import Image
 
 from loupe.engines.layout.detectors import DetectorOptions, load_detector
-from loupe.engines.layout.filtering import keep_areas, regions
-from loupe.engines.layout.labels import LABELS
+from loupe.engines.layout.filtering import LABELS, keep_areas, regions
 
 
 def main() -> None:

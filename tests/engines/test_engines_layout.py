@@ -13,10 +13,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.engines.layout.filtering import Detection, crop_box, keep_areas, regions
-from loupe.engines.layout.formatting import PageRegion, ReadRegion, format_page, format_pages
-from loupe.engines.layout.labels import LABELS, TASKS, category_of, label_of
-from loupe.engines.layout.region_text import clean, format_region, space_formulas, without_loop
+from loupe.engines.layout.filtering import (
+    LABELS,
+    TASKS,
+    Detection,
+    category_of,
+    crop_box,
+    keep_areas,
+    label_of,
+    regions,
+)
+from loupe.engines.layout.formatting import (
+    PageRegion,
+    ReadRegion,
+    clean,
+    format_page,
+    format_pages,
+    format_region,
+    space_formulas,
+    without_loop,
+)
 from loupe.metrics.repetition import Run, first_run
 from tests.support.shared import cases
 

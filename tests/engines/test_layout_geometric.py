@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from loupe.engines.layout.detectors import DetectorOptions, detector_names, load_detector
-from loupe.engines.layout.detectors.geometric import detect
+from loupe.engines.layout.detectors.geometric import detect, pieces_of, smeared
 from loupe.engines.layout.filtering import Region, keep_areas, regions
-from loupe.engines.layout.ink import pieces_of, smeared
 from tests.support.layout_pages import FIGURE, FORMULA, TABLE, TWO_COLUMNS, drawn
 
 

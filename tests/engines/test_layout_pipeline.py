@@ -21,17 +21,17 @@ import msgspec
 import pytest
 from PIL import Image
 
-from loupe.engines.layout.labels import LABELS
-from loupe.engines.layout.page_regions import trimmed
+from loupe.engines.layout.cutting import trimmed
+from loupe.engines.layout.filtering import LABELS
 from loupe.engines.layout_pipeline import Settings, open_engine
 from loupe.engines.pages.page_images import encode, encode_image, glm_resize, parse_rule
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineUnavailableError, MissingToolError, ProfileError
+from loupe.features.embed.inputs import read_region
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer, run
 from loupe.pipeline.remaining import Remaining
 from loupe.runs.folder import RunFolder, counts_instead
-from loupe.studies.embed.inputs import read_region
 from loupe.types import Output, Prediction, Request
 from tests.support.chat_server import Received, Reply, in_thread
 from tests.support.command_line import command, environment, loupe

@@ -341,11 +341,13 @@ def preload() -> None:
     import importlib
     import pkgutil
 
+    import loupe.features
     from tests.hostile.strings import MAKERS  # noqa: F401  and with it the metrics
 
     for package in (
         *("cli", "cli.shared", "pipeline", "report", "results", "web", "web.view", "web.review", "data", "data.hub"),
-        *("studies", "studies.embed", "studies.select", "runs"),
+        *("studies", "studies.select", "runs"),
+        *(f"features.{info.name}" for info in pkgutil.iter_modules(loupe.features.__path__)),
     ):
         found: Any = importlib.import_module(f"loupe.{package}")
         for info in pkgutil.iter_modules(found.__path__):

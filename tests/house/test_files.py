@@ -59,7 +59,7 @@ MAY_WRITE = {
 }
 
 #: Packages that read data of other people, and where they may open files by themselves, and why.
-READ_DATA = ("benchmarks", "cluster", "data", "engines", "pipeline", "studies")
+READ_DATA = ("benchmarks", "cluster", "data", "engines", "features", "pipeline", "studies")
 MAY_READ = {
     "benchmarks/shared/equations/rendering/browser.py": "a file of the package",
     "benchmarks/omnidocbench/answer_tables.py": "a new temporary folder",
@@ -70,7 +70,7 @@ MAY_READ = {
     "data/hub/katex.py": "a new temporary folder, and the user's cache",
     "data/rasters.py": "looks at what stands there first",
     "data/trust.py": "the user's settings",
-    "studies/embed/matrices.py": "looks at what stands there first",
+    "features/embed/vectors.py": "looks at what stands there first",
     "engines/glmocr.py": "a file of the package",
     "engines/vendors/mineru_backends.py": "a new temporary folder",
     "engines/workers/cores.py": "files of the system",

@@ -105,6 +105,7 @@ def engine_rows() -> list[dict[str, str]]:
     """
     from loupe.engines.registry import BUILT_IN, engine_kinds, engine_module, load_profile, profile_names
     from loupe.errors import ProfileError, UntrustedError
+    from loupe.hooks import HookError
 
     rows = []
     for name, path in profile_names().items():
@@ -114,14 +115,17 @@ def engine_rows() -> list[dict[str, str]]:
             kind, title, state = profile.kind, profile.title, state_of(profile)
         except UntrustedError as error:
             kind, title = "–", f"not trusted: {error.hint.rpartition(': ')[2]}"
-        except ProfileError as error:
+        except (ProfileError, HookError) as error:
             kind, title = "–", f"unusable: {error.message}"
         place = "loupe" if path.is_relative_to(BUILT_IN) else str(path)
         rows.append({"id": name, "kind": kind, "title": title, "place": place, "state": state})
     named = {row["id"] for row in rows}
     for kind in engine_kinds():
         if kind not in named:
-            summary = (engine_module(kind).__doc__ or "").strip().partition("\n")[0]
+            try:
+                summary = (engine_module(kind).__doc__ or "").strip().partition("\n")[0]
+            except HookError as error:
+                summary = f"unusable: {error.message}"
             rows.append({"id": kind, "kind": kind, "title": summary, "place": "kind", "state": ""})
     return rows
 

@@ -1,4 +1,4 @@
-"""Finding benchmarks: what lies in this folder, entry points of the group `loupe.benchmarks`, files, and folders.
+"""Finding benchmarks: what lies in this folder, what features and other packages add, files, and folders.
 
 The name of a module or package is the benchmark's id; adding one is all it takes to add a benchmark. A module with
 several versions lists them in `versions`; `benchmark` is the one that its id alone stands for.
@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
@@ -22,8 +23,9 @@ from loupe.data import trust
 from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UntrustedError, UsageError, beginning, completed, did_you_mean, nearest
 from loupe.files.foreign import real_path
-from loupe.runs.installed import benchmark_entry_points, id_apart
+from loupe.hooks import HookError, left_out
 from loupe.runs.installed import benchmark_ids as benchmark_ids
+from loupe.runs.installed import id_apart, installed_benchmarks
 from loupe.runs.installed import is_installed as is_installed
 from loupe.typed import convert, wrong_type
 from loupe.types import INTERNAL, Benchmark, DataSet, Load, Sample
@@ -45,11 +47,19 @@ _CALLED = {
 def benchmark_names() -> list[str]:
     """What all installed benchmarks are called, each id followed by its other versions as `id@version`."""
     return [
-        ident if one is benchmarks[0] else f"{ident}@{one.version}"
-        for ident in benchmark_ids()
-        for benchmarks in [versions_of(ident)]
-        for one in benchmarks
+        ident if one is versions[0] else f"{ident}@{one.version}"
+        for ident, versions in usable_benchmarks()
+        for one in versions
     ]
+
+
+def usable_benchmarks() -> Iterator[tuple[str, tuple[Benchmark, ...]]]:
+    """All installed benchmarks; those of other packages that are broken are left out with a warning."""
+    for ident in benchmark_ids():
+        try:
+            yield ident, versions_of(ident)
+        except HookError as error:
+            left_out(error)
 
 
 def full_name(name: str) -> str:
@@ -140,9 +150,7 @@ def _alike(name: str) -> list[str]:
     """The benchmarks with this word in their id, and those of the task that is called so."""
     single = name.removesuffix("s")
     tasks = {task for task, words in _CALLED.items() if not {name, single, name.replace("ies", "y")}.isdisjoint(words)}
-    return [
-        ident for ident in benchmark_ids() if name in ident.split("_") or (tasks and _from_module(ident).task in tasks)
-    ]
+    return [ident for ident, versions in usable_benchmarks() if name in ident.split("_") or versions[0].task in tasks]
 
 
 def benchmark_of_run(name: str) -> Benchmark:
@@ -198,13 +206,13 @@ def _from_module(ident: str) -> Benchmark:
 
 def versions_of(ident: str) -> tuple[Benchmark, ...]:
     """All versions of an installed benchmark; the first is the one that the id alone stands for."""
-    target = benchmark_entry_points().get(ident, f"loupe.benchmarks.{ident}:benchmark")
-    place, _, attribute = target.partition(":")
-    module = importlib.import_module(place)
-    benchmark = getattr(module, attribute or "benchmark")
+    hook = installed_benchmarks()[ident]
+    benchmark, module = hook.load(), importlib.import_module(hook.module)
+    if isinstance(benchmark, ModuleType):
+        benchmark = getattr(module, "benchmark", None)
     others = [one for one in getattr(module, "versions", ()) if one is not benchmark]
     if not all(isinstance(one, Benchmark) for one in (benchmark, *others)):
-        raise UsageError(f"{target} is not a Benchmark", hint="see CONTRIBUTING.md for a file to copy")
+        raise hook.broken("it is no Benchmark")
     return benchmark, *others
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
 
 import click
 
@@ -18,6 +21,7 @@ from loupe.cli.shared.signals import as_interrupts, exit_code, outlive_terminal
 from loupe.cli.shared.text_only import guarded
 from loupe.cli.shared.top import root
 from loupe.errors import UntrustedError
+from loupe.hooks import HookWarning
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "_LOUPE_COMPLETE" in os.environ:
         root.main(prog_name="loupe")  # the shell asks for completions
     outlive_terminal()
-    with guarded(), as_interrupts():
+    with guarded(), as_interrupts(), _said_warnings():
         return exit_code(_code_of(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -42,6 +46,30 @@ def _code_of(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001  the border where every error becomes lines for a person
         _, code = report_error(error)
     return code
+
+
+@contextmanager
+def _said_warnings() -> Iterator[None]:
+    """Show a warning about a package that adds to Loupe as one line; others as Python does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", HookWarning)
+        shown = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, HookWarning):
+                say(f"warning: {message}")
+            else:
+                shown(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _invoke(arguments: list[str]) -> int:

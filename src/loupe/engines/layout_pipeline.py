@@ -20,12 +20,10 @@ from loupe.engines import openai
 from loupe.engines.adapters.steps import check_adapters
 from loupe.engines.chat.encoded_request import EncodedRequest
 from loupe.engines.chat.settings import Settings as ChatSettings
-from loupe.engines.layout.cutting import Cutter
+from loupe.engines.layout.cutting import CutRegion, Cutter, Order
 from loupe.engines.layout.detectors import DetectorOptions, check_detector
-from loupe.engines.layout.filtering import SCORE, Nesting
+from loupe.engines.layout.filtering import LABELS, SCORE, Nesting
 from loupe.engines.layout.joined_regions import Joiner
-from loupe.engines.layout.labels import LABELS
-from loupe.engines.layout.page_regions import CutRegion, Order
 from loupe.engines.pages.page_files import single_page
 from loupe.engines.pages.page_images import EncodedImage, parse_rule
 from loupe.engines.registry import WHOLE_PAGES
@@ -184,7 +182,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     threads = str(max(1, cores() // count))
     environment = {**for_children(), "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
     keys = {"order": encode_json(settings.order())}
-    factory = "loupe.engines.layout.page_regions:load"
+    factory = "loupe.engines.layout.cutting:load"
     async with (
         worker_pool(factory, keys, workers=count, environment=environment) as pool,
         openai.open_engine(settings) as model,

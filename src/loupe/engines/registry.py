@@ -9,12 +9,10 @@ Unknown keys are refused with the place where they stand.
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
@@ -29,6 +27,7 @@ from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean, word
 from loupe.files.foreign import decode_text, read_data
+from loupe.hooks import Hook, found
 from loupe.typed import convert, encode_json, wrong_type
 
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -146,24 +145,25 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
 
 
 def engine_kinds() -> list[str]:
-    """Engine kinds: the modules beside this one (sub-packages are support), and entry points of `loupe.engines`."""
-    package = importlib.import_module("loupe.engines")
-    found = {info.name for info in pkgutil.iter_modules(package.__path__) if not info.ispkg} - {"registry"}
-    return sorted(found | _entry_points().keys())
+    """Engine kinds: the modules beside this one (sub-packages are support), of features, and of other packages."""
+    return sorted(_kinds())
 
 
-@functools.cache  # looking through the metadata of every installed package takes ten milliseconds
-def _entry_points() -> Mapping[str, str]:
-    return {point.name: point.value for point in entry_points(group="loupe.engines")}
+@functools.cache
+def _kinds() -> Mapping[str, Hook]:
+    names = {info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)]) if not info.ispkg} - {"registry"}
+    own = {name: Hook(name, f"loupe.engines.{name}") for name in names}
+    return {**own, **found("engines", own)}
 
 
 def engine_module(kind: str) -> ModuleType:
-    """The module of one kind. Raises ProfileError for an unknown kind."""
-    if kind in _entry_points():
-        return importlib.import_module(_entry_points()[kind])
-    if kind not in engine_kinds():
+    """The module of one kind. Raises ProfileError for an unknown kind, HookError for a broken one."""
+    if kind not in _kinds():
         raise ProfileError(f"no engine kind {kind!r}{did_you_mean(kind, engine_kinds())}", hint="loupe engine list")
-    return importlib.import_module(f"loupe.engines.{kind}")
+    module: ModuleType = _kinds()[kind].load()
+    if not hasattr(module, "Settings") or not hasattr(module, "open_engine"):
+        raise _kinds()[kind].broken("it has no Settings or no open_engine")
+    return module
 
 
 def profile_names() -> dict[str, Path]:

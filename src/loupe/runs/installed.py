@@ -10,12 +10,12 @@ import functools
 import pkgutil
 import re
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import msgspec
 
 import loupe
+from loupe.hooks import Hook, found
 from loupe.runs.info import RunInfo
 
 #: What else lies in the folder of benchmarks.
@@ -24,7 +24,7 @@ _NO_BENCHMARKS = frozenset({"registry", "shared", "folders", "published"})
 
 def benchmark_ids() -> list[str]:
     """The ids of all installed benchmarks, sorted; nothing is imported."""
-    return sorted(name for name in _own_modules() | benchmark_entry_points().keys() if not name.startswith("_"))
+    return sorted(installed_benchmarks())
 
 
 def is_installed(name: str) -> bool:
@@ -33,15 +33,12 @@ def is_installed(name: str) -> bool:
 
 
 @functools.cache
-def _own_modules() -> frozenset[str]:
+def installed_benchmarks() -> Mapping[str, Hook]:
+    """Return the place of every benchmark by its id: those in this folder, of features, and of other distributions."""
     folders = [str(Path(each) / "benchmarks") for each in loupe.__path__]
-    return frozenset(info.name for info in pkgutil.iter_modules(folders)) - _NO_BENCHMARKS
-
-
-@functools.cache  # looking through the metadata of every installed package takes ten milliseconds
-def benchmark_entry_points() -> Mapping[str, str]:
-    """Return the benchmarks that other packages install, with the place of each."""
-    return {point.name: point.value for point in entry_points(group="loupe.benchmarks")}
+    names = {info.name for info in pkgutil.iter_modules(folders) if not info.name.startswith("_")} - _NO_BENCHMARKS
+    own = {name: Hook(name, f"loupe.benchmarks.{name}:benchmark") for name in names}
+    return {**own, **found("benchmarks", own)}
 
 
 def id_apart(benchmark: str, ident: str) -> str:

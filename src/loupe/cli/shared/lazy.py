@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +11,13 @@ import click
 from loupe.cli.shared.output import take_plain
 from loupe.cli.shared.signals import heed_interrupts
 from loupe.errors import did_you_mean
+from loupe.hooks import Hook, feature_table, found, summary_of
 
 #: Section of the help → command → its summary. The command `x` is the function `command` of `loupe.cli.x`.
 Sections = Mapping[str, Mapping[str, str]]
+
+#: The section for commands that name none.
+_OTHERS = "From other packages"
 
 
 class SuggestingGroup(click.Group):
@@ -23,10 +27,13 @@ class SuggestingGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does it, but no command is imported to find the nearest name."""
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            raise click.UsageError(f"no command {args[0]!r}{did_you_mean(args[0], known)}", ctx)
+        if args and not self.has(args[0], ctx) and not args[0].startswith("-"):
+            raise click.UsageError(f"no command {args[0]!r}{did_you_mean(args[0], self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)
+
+    def has(self, name: str, ctx: click.Context) -> bool:
+        """Return whether there is a command of this name."""
+        return name in self.list_commands(ctx)
 
 
 class LazyGroup(SuggestingGroup):
@@ -34,25 +41,46 @@ class LazyGroup(SuggestingGroup):
 
     def __init__(self, *args: Any, sections: Sections, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.sections = sections
-        self.summaries = {name: summary for rows in sections.values() for name, summary in rows.items()}
+        self._own = sections
+        self._hooks = {name: Hook(name, f"loupe.cli.{name}:command") for rows in sections.values() for name in rows}
+
+    @functools.cached_property
+    def _added(self) -> Mapping[str, Hook]:
+        """The commands of features and of other distributions."""
+        return found("commands", self._hooks)
+
+    def has(self, name: str, ctx: click.Context) -> bool:
+        """Return whether there is a command of this name; the core's own are known without a look at the others."""
+        return name in self._hooks or name in self._added
+
+    def sections(self) -> Sections:
+        """Return all commands by section: the core's first, then those of features and of other distributions."""
+        sections = {section: dict(rows) for section, rows in self._own.items()}
+        places = feature_table("help")
+        for name, hook in self._added.items():
+            section, _, summary = places[name].partition(": ") if name in places else (_OTHERS, "", summary_of(hook))
+            sections.setdefault(section, {})[name] = summary
+        return sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of the help."""
-        return list(self.summaries)
+        return [name for rows in self.sections().values() for name in rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command."""
-        if cmd_name not in self.summaries:
+        """Import and return one command. Raises HookError for that of another distribution that cannot be used."""
+        hook = self._hooks.get(cmd_name) or self._added.get(cmd_name)
+        if hook is None:
             return None
-        command = importlib.import_module(f"loupe.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
+        command = hook.load()
+        if not isinstance(command, click.Command):
+            raise hook.broken(f"{type(command).__name__} is no click command")
         heed_interrupts()  # from here on a command may have begun something
         return take_plain(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections of the help."""
-        width = max(map(len, self.summaries))
-        for section, rows in self.sections.items():
+        sections = self.sections()
+        width = max(len(name) for rows in sections.values() for name in rows)
+        for section, rows in sections.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in rows.items()])

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.engines.adapters.steps import apply_adapters
-from loupe.engines.layout.filtering import WholeBox
+from loupe.engines.layout.cutting import CutPage, CutRegion
+from loupe.engines.layout.filtering import IMAGE, WholeBox, category_of
 from loupe.engines.layout.formatting import PageRegion, ReadRegion, format_pages
-from loupe.engines.layout.labels import IMAGE, category_of
-from loupe.engines.layout.page_regions import CutPage, CutRegion
 from loupe.types import RETRIED, Joined, Outcome, Output, Prediction, Request
 
 #: Said where a benchmark asks something: its answer is not in a transcript.

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loupe.data.extras import install_command
 from loupe.engines.layout.detectors import DetectorOptions, LoadedDetector
-from loupe.engines.layout.filtering import Detection
-from loupe.engines.layout.labels import LABELS
+from loupe.engines.layout.filtering import LABELS, Detection
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError, MissingToolError
 

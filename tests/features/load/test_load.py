@@ -11,14 +11,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loupe.cli.load import notes_of
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineUnavailableError
+from loupe.features.load.command import notes_of
+from loupe.features.load.measure import Level, LoadTest, Percentiles, find_knee, measure
+from loupe.features.load.plot import load_page, load_svg
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer
-from loupe.report.load_plot import load_page, load_svg
 from loupe.servers.keeper import Keeper
-from loupe.studies.load import Level, LoadTest, Percentiles, find_knee, measure
 from tests.servers.test_serving import server as loupe_server
 from tests.support.chat_server import Reply, in_thread
 from tests.support.command_line import loupe

@@ -18,12 +18,12 @@ from PIL import Image
 
 from loupe.engines.registry import load_profile
 from loupe.errors import DatasetError, EngineUnavailableError, RunError, UsageError
+from loupe.features.embed.corpus import Corpus
+from loupe.features.embed.inputs import INSTRUCTION, Plan
+from loupe.features.embed.stage import embed
+from loupe.features.embed.vectors import read_embeddings
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan as Pipeline
-from loupe.studies.embed.corpus import Corpus
-from loupe.studies.embed.matrices import read_embeddings
-from loupe.studies.embed.plan import INSTRUCTION, Plan
-from loupe.studies.embed.stage import embed
 from loupe.types import Prediction
 from tests.support.answered import answered_run
 from tests.support.command_line import command, complaint, environment, loupe

@@ -14,13 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.errors import DatasetError
-from loupe.studies.embed.bm25 import Bm25, terms
-from loupe.studies.embed.captions import captions
-from loupe.studies.embed.inputs import Box, Query, Region, read_region
-from loupe.studies.embed.matrices import Embeddings, RegionLine, read_embeddings
-from loupe.studies.embed.page_order import Tiebreak, all_measures, expected_at_random, measures, similarities
-from loupe.studies.embed.received_vectors import BadVector, MalformedAnswerError, read_vectors
-from loupe.studies.embed.retrieval import score
+from loupe.features.embed.corpus import captions
+from loupe.features.embed.inputs import Box, Query, Region, read_region
+from loupe.features.embed.journal import BadVector, MalformedAnswerError, read_vectors
+from loupe.features.embed.retrieval import (
+    Bm25,
+    Tiebreak,
+    all_measures,
+    expected_at_random,
+    measures,
+    score,
+    similarities,
+    terms,
+)
+from loupe.features.embed.vectors import Embeddings, RegionLine, read_embeddings
 
 # --- measures
 

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from loupe.engines.chat.settings import Settings
+    from loupe.features.embed.inputs import Plan
+    from loupe.features.embed.retrieval import Retrieval
+    from loupe.features.embed.vectors import Embeddings
     from loupe.results.sections import Section
     from loupe.sizing.plan import Sizing
     from loupe.stats.comparison import Difference
-    from loupe.studies.embed.matrices import Embeddings
-    from loupe.studies.embed.plan import Plan
-    from loupe.studies.embed.retrieval import Retrieval
 
 #: Columns of the table; retrieval.json and --json have the rest.
 SHOWN = ("ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")
@@ -120,7 +120,7 @@ def command(context: click.Context, /, run: Path, json: bool, plain: bool, **fla
 
 
 def _plan(run: Path, flags: dict[str, Any]) -> Plan:
-    from loupe.studies.embed.plan import INSTRUCTION, MAX_MODEL_LEN, Plan
+    from loupe.features.embed.inputs import INSTRUCTION, MAX_MODEL_LEN, Plan
 
     served, sizing = _server(flags)
     planned = (sizing.embed_batch_text, sizing.embed_batch_image) if sizing else (None, None)
@@ -177,9 +177,9 @@ def _server(flags: dict[str, Any]) -> tuple[Settings | None, Sizing | None]:
 def _embed(plan: Plan, *, plain: bool) -> None:
     from loupe.cli.shared.progress import supervise
     from loupe.cli.shared.reading import continue_command
+    from loupe.features.embed.stage import embed
     from loupe.inference.progress import Progress
     from loupe.servers.keeper import Keeper
-    from loupe.studies.embed.stage import embed
 
     progress = Progress(engine="embed", benchmark=str(plan.run))
     try:
@@ -197,9 +197,9 @@ def _show(
 ) -> None:
     """Check what is in the folder, score it where relevance is given, and print both."""
     from loupe.engines.chat.endpoints import unlisted_model
-    from loupe.studies.embed.inputs import check_relevant, read_queries
-    from loupe.studies.embed.matrices import read_embeddings, write_json
-    from loupe.studies.embed.retrieval import score
+    from loupe.features.embed.inputs import check_relevant, read_queries
+    from loupe.features.embed.retrieval import score
+    from loupe.features.embed.vectors import read_embeddings, write_json
 
     found = read_embeddings(folder, mixed=flags["mixed"])
     retrieval: Retrieval | None = None
@@ -218,7 +218,7 @@ def _show(
             raise UsageError(
                 "--against compares scores, and these vectors have none", hint="--queries FILE with relevant pages"
             )
-        from loupe.studies.embed.against import differences
+        from loupe.features.embed.retrieval import differences
 
         compared = differences(retrieval, flags["against"], RETRIEVAL) if retrieval else None
     failed = [error for error in found.meta.errors if error.outcome != "empty"]
@@ -242,8 +242,8 @@ def _show(
 
 def _texts(plan: Plan) -> Iterator[str]:
     """The texts of the pages, in the order of their rows."""
+    from loupe.features.embed.corpus import pages
     from loupe.runs.folder import RunFolder
-    from loupe.studies.embed.corpus import pages
 
     return (page.text for page in pages(plan, RunFolder.open(plan.run)))
 

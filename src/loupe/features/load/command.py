@@ -19,8 +19,8 @@ from loupe.errors import UsageError
 from loupe.typed import convert, encode_json
 
 if TYPE_CHECKING:
+    from loupe.features.load.measure import Level, LoadTest, Percentiles
     from loupe.results.sections import Section
-    from loupe.studies.load import Level, LoadTest, Percentiles
 
 _NOUNS = frozenset({"error", "timeout"})
 _HEADER = ("in flight", "pages/s", "tokens/s", "first token", "p50 s", "p95 s", "p99 s", "errors", "requests", "")
@@ -91,9 +91,9 @@ def command(
     plans = make_plans(benchmark, convert(flags, Flags))
     if len(plans) != 1:
         raise UsageError("loupe load measures one engine at a time", hint="-e NAME once")
+    from loupe.features.load.measure import measure
     from loupe.inference.progress import Progress
     from loupe.servers.keeper import Keeper
-    from loupe.studies.load import measure
 
     progress = Progress()
     with Keeper(say=say) as keeper:
@@ -117,7 +117,7 @@ def _show(test: LoadTest, *, json: Path | None, plot: Path | None, plain: bool) 
         for note in notes_of(test):
             say(note)
     if plot is not None:
-        from loupe.report.load_plot import load_page, load_svg
+        from loupe.features.load.plot import load_page, load_svg
 
         whole = load_page(test, notes_of(test), section.header, section.rows)
         _write(plot, (load_svg(test) if plot.suffix.lower() == ".svg" else whole).encode())

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
+from loupe.features.load.measure import Level, LoadTest
 from loupe.report.svg_parts import COLOURS, Scale, closed, line, opening, shortened, text
-from loupe.studies.load import Level, LoadTest
 
 WIDTH, HEIGHT = 760, 600
 _LEFT, _RIGHT = 62, 112

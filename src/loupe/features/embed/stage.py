@@ -29,6 +29,18 @@ from loupe.engines.chat.server_tokens import ServerTokenizer
 from loupe.engines.registry import Profile
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import EngineUnavailableError, UsageError
+from loupe.features.embed.asking import MOST_ANSWER_BYTES, TEXT_REQUESTS, Client, Failed, Stage, ask_all
+from loupe.features.embed.corpus import IMAGE_RULE, Corpus, Cutter, Row, collect, cutter
+from loupe.features.embed.inputs import (
+    Plan,
+    check_page_ids,
+    check_relevant,
+    dimension_of,
+    query_format_of,
+    read_queries,
+)
+from loupe.features.embed.journal import NAME, Settings, VectorJournal
+from loupe.features.embed.vectors import write_outputs
 from loupe.inference.progress import Progress
 from loupe.pipeline.stages import watch_of
 from loupe.runs.folder import RunFolder
@@ -37,14 +49,6 @@ from loupe.servers.keeper import Keeper
 from loupe.servers.left_over import kept_folder
 from loupe.servers.server import Server
 from loupe.servers.wanted import wanted_server
-from loupe.studies.embed.asking import TEXT_REQUESTS, Stage, ask_all
-from loupe.studies.embed.client import MOST_ANSWER_BYTES, Client, Failed
-from loupe.studies.embed.corpus import Corpus, Row, collect
-from loupe.studies.embed.crops import IMAGE_RULE, Cutter, cutter
-from loupe.studies.embed.inputs import check_page_ids, check_relevant, read_queries
-from loupe.studies.embed.journal import NAME, Settings, VectorJournal
-from loupe.studies.embed.plan import Plan, dimension_of, query_format_of
-from loupe.studies.embed.vector_files import write_outputs
 
 #: Seconds until a server takes a connection.
 _CONNECT = 30.0
