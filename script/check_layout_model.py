@@ -14,8 +14,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from loupe.engines.layout.detectors import DetectorOptions, load_detector
-from loupe.engines.layout.filtering import LABELS, keep_areas, regions
+from loupe.features.layout.detectors import DetectorOptions, load_detector
+from loupe.features.layout.filtering import LABELS, keep_areas, regions
 
 
 def main() -> None:

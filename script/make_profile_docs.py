@@ -17,7 +17,7 @@ from loupe.cli.shared.engine_settings import caution
 from loupe.cli.shared.profile_text import server_commands
 from loupe.data.toml import as_toml, toml_key
 from loupe.engines.environments.settings import Settings as Environment
-from loupe.engines.registry import BUILT_IN, Profile, load_profile
+from loupe.engines.registry import BUILT_IN, Profile, load_profile, packaged_profiles
 from loupe.engines.services.settings import Settings as Service
 
 WIDTH = 138
@@ -91,7 +91,7 @@ KINDS = {
 
 def documents() -> dict[str, str]:
     """Every page by its path below docs/engines: the table of all, then one for each profile."""
-    files = {path.stem: path for path in sorted(BUILT_IN.rglob("*.toml"), key=lambda path: path.stem)}
+    files = {path.stem: path for path in sorted(packaged_profiles(), key=lambda path: path.stem)}
     profiles = {name: load_profile(name)[1] for name in files}
     places = {name: f"profiles/{_group(path)}/{name}.md" for name, path in files.items()}
     return {"profiles.md": _table(profiles, places)} | {
@@ -100,7 +100,7 @@ def documents() -> dict[str, str]:
 
 
 def _group(path: Path) -> str:
-    return "general" if path.parent == BUILT_IN else path.parent.name
+    return "general" if path.parent.name == BUILT_IN.name else path.parent.name
 
 
 def _table(profiles: dict[str, Profile], places: dict[str, str]) -> str:

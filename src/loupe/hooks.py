@@ -7,6 +7,7 @@ entry points, `loupe.` and the name of the group. The core asks for a group and 
 The groups:
 - `benchmarks`: a `Benchmark`;
 - `engines`: a module with `Settings` and `open_engine`, without an attribute;
+- `profiles`: a package whose folder holds profiles of engines (TOML);
 - `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`.
 """
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from loupe.engines.chat.settings import Settings
-from loupe.engines.layout_pipeline import Settings as LayoutPipeline
 from loupe.engines.registry import load_profile
 from loupe.errors import UsageError
+from loupe.features.layout.engine import Settings as LayoutPipeline
 from loupe.servers.sized import plan_server, with_plan
 from loupe.servers.wanted import wanted_server
 from loupe.sizing.detection import card, this_gpu

@@ -103,7 +103,7 @@ def engine_rows() -> list[dict[str, str]]:
 
     `state` tells of engines with an environment of their own whether that is installed.
     """
-    from loupe.engines.registry import BUILT_IN, engine_kinds, engine_module, load_profile, profile_names
+    from loupe.engines.registry import engine_kinds, engine_module, is_built_in, load_profile, profile_names
     from loupe.errors import ProfileError, UntrustedError
     from loupe.hooks import HookError
 
@@ -117,7 +117,7 @@ def engine_rows() -> list[dict[str, str]]:
             kind, title = "–", f"not trusted: {error.hint.rpartition(': ')[2]}"
         except (ProfileError, HookError) as error:
             kind, title = "–", f"unusable: {error.message}"
-        place = "loupe" if path.is_relative_to(BUILT_IN) else str(path)
+        place = "loupe" if is_built_in(path) else str(path)
         rows.append({"id": name, "kind": kind, "title": title, "place": place, "state": state})
     named = {row["id"] for row in rows}
     for kind in engine_kinds():

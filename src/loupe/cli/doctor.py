@@ -246,11 +246,11 @@ def _named_server() -> Iterator[Check]:
 
 def _profiles() -> Iterator[Check]:
     """The profiles that the user wrote: in loupe.toml here, and in ~/.config/loupe/engines."""
-    from loupe.engines.registry import BUILT_IN, load_profile, profile_names
+    from loupe.engines.registry import is_built_in, load_profile, profile_names
     from loupe.errors import LoupeError
 
     try:
-        own = {name: path for name, path in profile_names().items() if not path.is_relative_to(BUILT_IN)}
+        own = {name: path for name, path in profile_names().items() if not is_built_in(path)}
     except LoupeError as error:
         yield Check(part="profile", name="loupe.toml", here=False, detail=error.message, fix=error.hint)
         return

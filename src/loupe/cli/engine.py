@@ -213,6 +213,6 @@ async def _read(label: str, profile: Profile, requests: list[Request]) -> tuple[
 
 
 def _origin(path: Path) -> str:
-    from loupe.engines.registry import BUILT_IN
+    from loupe.engines.registry import is_built_in
 
-    return "loupe" if path.is_relative_to(BUILT_IN) else str(path)
+    return "loupe" if is_built_in(path) else str(path)

@@ -1,8 +1,8 @@
 """Engine profiles: TOML files that turn an engine kind (a Python module here) into a named, pinned configuration.
 
 Looked for, in this order: `[engines.NAME]` in ./loupe.toml (used only where the user trusts that file),
-~/.config/loupe/engines/NAME.toml, the profiles of this package, a path to a TOML file, and `KIND:ARGUMENT` as shorthand
-(`python:mymodule:read`, `predictions:./answers`).
+~/.config/loupe/engines/NAME.toml, profiles of Loupe, its features and other packages, a path to a TOML file, and
+`KIND:ARGUMENT` as shorthand (`python:mymodule:read`, `predictions:./answers`).
 Unknown keys are refused with the place where they stand.
 """
 
@@ -27,7 +27,7 @@ from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean, word
 from loupe.files.foreign import decode_text, read_data
-from loupe.hooks import Hook, found
+from loupe.hooks import Hook, found, loaded
 from loupe.typed import convert, encode_json, wrong_type
 
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -177,8 +177,20 @@ def profile_names() -> dict[str, Path]:
 
 def _lasting_profiles() -> dict[str, Path]:
     """The profiles that do not depend on the working folder."""
-    files = [*sorted(BUILT_IN.rglob("*.toml")), *config_files("engines/*.toml")]
-    return {path.stem: path for path in files}
+    return {path.stem: path for path in (*packaged_profiles(), *config_files("engines/*.toml"))}
+
+
+@functools.cache
+def packaged_profiles() -> tuple[Path, ...]:
+    """Return the profiles of Loupe, its features and other packages, by their paths below the folders of these."""
+    folders = [BUILT_IN, *(Path(folder) for _, place in loaded("profiles") for folder in place.__path__)]
+    placed = [(path.relative_to(folder), path) for folder in folders for path in folder.rglob("*.toml")]
+    return tuple(path for _, path in sorted(placed))
+
+
+def is_built_in(path: Path) -> bool:
+    """Return whether a profile comes with Loupe."""
+    return path.is_relative_to(Path(__file__).parents[1])
 
 
 def known_names() -> frozenset[str]:
@@ -234,9 +246,9 @@ def _with_differences(profile: Profile, written: Mapping[str, Any]) -> Profile:
 
 
 def built_in(version: str) -> Profile | None:
-    """The profile of this package that bears a version such as `glm-ocr/1` (what follows a `+` does not count)."""
+    """The packaged profile that bears a version such as `glm-ocr/1` (what follows a `+` does not count)."""
     version = version.partition("+")[0]
-    path = next((path for path in BUILT_IN.rglob("*.toml") if path.stem == version.partition("/")[0]), None)
+    path = next((path for path in packaged_profiles() if path.stem == version.partition("/")[0]), None)
     if path is None:
         return None
     table = _read_toml(path)

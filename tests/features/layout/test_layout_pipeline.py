@@ -21,13 +21,12 @@ import msgspec
 import pytest
 from PIL import Image
 
-from loupe.engines.layout.cutting import trimmed
-from loupe.engines.layout.filtering import LABELS
-from loupe.engines.layout_pipeline import Settings, open_engine
 from loupe.engines.pages.page_images import encode, encode_image, glm_resize, parse_rule
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineUnavailableError, MissingToolError, ProfileError
-from loupe.features.embed.inputs import read_region
+from loupe.features.layout.cutting import trimmed
+from loupe.features.layout.engine import Settings, open_engine
+from loupe.features.layout.filtering import LABELS
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer, run
 from loupe.pipeline.remaining import Remaining
@@ -38,7 +37,7 @@ from tests.support.command_line import command, environment, loupe
 from tests.support.layout_pages import FIGURE, TABLE, TWO_COLUMNS, drawn
 from tests.support.served import make_benchmark, ports_in_use
 
-STAND_IN = Path(__file__).parents[1] / "stand_ins" / "layout"
+STAND_IN = Path(__file__).parents[2] / "stand_ins" / "layout"
 BENCHMARK = '''
 """Pages of a folder."""
 from loupe.types import Benchmark, Measure, Sample, Score
@@ -111,7 +110,8 @@ def test_a_page_is_cut_asked_region_by_region_and_joined(tmp_path: Path, model: 
     assert (found.outcome, found.input_tokens, found.output_tokens) == ("ok", 33, 21)
     response = found.response or {}
     assert (response["calls"], response["regions_read"], response["failed_regions"]) == (3, 3, 0)
-    assert [read_region(row) is not None for row in response["regions"]] == [True] * 4
+    embed = pytest.importorskip("loupe.features.embed.inputs")
+    assert [embed.read_region(row) is not None for row in response["regions"]] == [True] * 4
     assert [row["native_label"] for row in response["regions"]] == ["doc_title", "text", "table", "image"]
     assert [row["text"] for row in response["answers"]] == ["Some text", "Some text", found.text.split("\n\n")[2]]
     assert folder.info.facts["layout_model"].endswith("model@0123abc")

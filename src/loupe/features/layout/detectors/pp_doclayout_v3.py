@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from loupe.data.extras import install_command
-from loupe.engines.layout.detectors import DetectorOptions, LoadedDetector
-from loupe.engines.layout.filtering import LABELS, Detection
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError, MissingToolError
+from loupe.features.layout.detectors import DetectorOptions, LoadedDetector
+from loupe.features.layout.filtering import LABELS, Detection
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from loupe.engines.layout.detectors import DetectorOptions, LoadedDetector
-from loupe.engines.layout.filtering import LABELS, Detection
-from loupe.engines.layout.line_blocks import Block, Line, text_blocks
+from loupe.features.layout.detectors import DetectorOptions, LoadedDetector
+from loupe.features.layout.filtering import LABELS, Detection
+from loupe.features.layout.line_blocks import Block, Line, text_blocks
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
-from loupe.engines.layout.detectors import DetectorOptions, detector_names, load_detector
-from loupe.engines.layout.detectors.geometric import detect, pieces_of, smeared
-from loupe.engines.layout.filtering import Region, keep_areas, regions
+from loupe.features.layout.detectors import DetectorOptions, detector_names, load_detector
+from loupe.features.layout.detectors.geometric import detect, pieces_of, smeared
+from loupe.features.layout.filtering import Region, keep_areas, regions
 from tests.support.layout_pages import FIGURE, FORMULA, TABLE, TWO_COLUMNS, drawn
 
 

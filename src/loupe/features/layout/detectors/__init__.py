@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from loupe.engines.layout.filtering import Detection
 from loupe.errors import ProfileError, did_you_mean
+from loupe.features.layout.filtering import Detection
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.engines.layout.filtering import (
+from loupe.features.layout.filtering import (
     LABELS,
     TASKS,
     Detection,
@@ -23,7 +23,7 @@ from loupe.engines.layout.filtering import (
     label_of,
     regions,
 )
-from loupe.engines.layout.formatting import (
+from loupe.features.layout.formatting import (
     PageRegion,
     ReadRegion,
     clean,

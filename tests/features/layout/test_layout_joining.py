@@ -10,13 +10,12 @@ import pytest
 from PIL import Image, ImageDraw
 
 from loupe.engines.adapters.areas import areas_of
-from loupe.engines.layout.cutting import MOST_REGIONS, CutPage, CutRegion, cut_page
-from loupe.engines.layout.detectors import DetectorOptions, geometric, load_detector
-from loupe.engines.layout.filtering import LABELS, Detection
-from loupe.engines.layout.joined_regions import Joiner
-from loupe.engines.layout_pipeline import Settings
 from loupe.engines.registry import load_profile
 from loupe.engines.shared.prices import Price, Usage
+from loupe.features.layout.cutting import MOST_REGIONS, CutPage, CutRegion, cut_page
+from loupe.features.layout.detectors import DetectorOptions, geometric, load_detector
+from loupe.features.layout.engine import Joiner, Settings
+from loupe.features.layout.filtering import LABELS, Detection
 from loupe.inference.attempts import Attempts
 from loupe.inference.budget import Budget
 from loupe.pipeline import Plan

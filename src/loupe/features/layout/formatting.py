@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loupe.engines.layout.filtering import IMAGE, WholeBox, category_of
+from loupe.features.layout.filtering import IMAGE, WholeBox, category_of
 from loupe.metrics.repetition import first_run
 
 #: Shorter answers are not searched for loops.
