@@ -8,7 +8,8 @@ The groups:
 - `benchmarks`: a `Benchmark`;
 - `engines`: a module with `Settings` and `open_engine`, without an attribute;
 - `profiles`: a package whose folder holds profiles of engines (TOML);
-- `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`.
+- `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`;
+- `result_notes`: a function of the folder of a run that gives lines for a person, said under its result.
 """
 
 from __future__ import annotations
@@ -66,6 +67,16 @@ class Hook:
             raise self.broken(in_words(error)) from error
         return found
 
+    def call(self, *arguments: object) -> Any:
+        """Call the object. Raises HookError if that of another distribution is broken or raises."""
+        function = self.load()
+        try:
+            return function(*arguments)
+        except (Exception, SystemExit) as error:  # the same border
+            if not self.distribution or isinstance(error, LoupeError):
+                raise
+            raise self.broken(in_words(error)) from error
+
     def broken(self, reason: str) -> HookError:
         """Return the error that says why this entry point cannot be used, and what to do."""
         reason, package = " ".join(reason.split())[:200], self.distribution or "loupe-ocr"
@@ -103,6 +114,15 @@ def loaded(group: str) -> Iterator[tuple[str, Any]]:
     for name, hook in found(group).items():
         try:
             yield name, hook.load()
+        except HookError as error:
+            left_out(error)
+
+
+def called(group: str, *arguments: object) -> Iterator[Any]:
+    """Yield what the functions of a group return. Failing ones of other distributions are left out with a warning."""
+    for hook in found(group).values():
+        try:
+            yield hook.call(*arguments)
         except HookError as error:
             left_out(error)
 

@@ -11,7 +11,7 @@ import pytest
 
 from loupe.cli.shared.top import root
 from tests.support.chat_server import in_thread
-from tests.support.command_line import complaint, every_command, loupe, make_folder
+from tests.support.command_line import every_command, loupe, make_folder
 
 COMMANDS: dict[str, dict[str, click.Option]] = {
     path: {max(each.opts, key=len): each for each in command.params if isinstance(each, click.Option)}
@@ -117,19 +117,6 @@ def test_score_and_infer_hold_results_to_the_same_as_run(tmp_path: Path) -> None
     assert loupe("score", run, "--strict", cwd=tmp_path).returncode == 3
     again = loupe("run", *reads, "--by", "half", "--plain", cwd=tmp_path)
     assert again.returncode == 0 and "slices by half" in again.stdout, again.stderr
-
-
-def test_lint_limits_samples_as_every_command_does(tmp_path: Path) -> None:
-    make_folder(tmp_path)
-    answers = tmp_path / "answers"
-    answers.mkdir()
-    for number in range(6):
-        (answers / f"p{number}.txt").write_text("```\nalpha\n```")
-    for words, pages in (((), 6), (("--limit", "2"), 2)):
-        found = json.loads(loupe("lint", answers, "--for", "mydocs", "--json", *words, cwd=tmp_path).stdout)
-        assert (found["read"], len(found["pages"])) == (pages, pages)
-    refused = loupe("lint", answers, "-o", "x=1", cwd=tmp_path)
-    assert complaint(refused)[0] == "--option is for answers, not for a run"
 
 
 def test_an_engine_is_tried_with_any_of_its_settings(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from loupe.files.folder import Folder
 from loupe.runs.folder import RunFolder
 from loupe.runs.lock import locked
 from tests.support.chat_server import Reply, in_thread
-from tests.support.command_line import command, complaint, environment, every_command, loupe, make_folder
+from tests.support.command_line import command, complaint, environment, every_command, installed, loupe, make_folder
 
 RIGHT, WRONG = ("-e", "python:reader.py:right"), ("-e", "python:reader.py:wrong")
 RUN = Path("runs/python-reader.py_right/mydocs")
@@ -457,4 +457,5 @@ def test_resume_is_understood_and_is_never_needed(here: Path) -> None:
         for option in command.params
         if "--resume" in (*option.opts, *option.secondary_opts)
     }
-    assert known == {"run", "infer", "draft", "embed", "select", "setup", "data get"}
+    named = installed(tuple(name.split()) for name in ("run", "infer", "draft", "embed", "select", "setup", "data get"))
+    assert known == {" ".join(words) for words in named}

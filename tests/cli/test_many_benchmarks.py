@@ -21,7 +21,7 @@ from loupe.cli.shared.suites import Series, _document, _store, data_of
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineUnavailableError, UsageError
 from tests.support.chat_server import Reply, in_thread
-from tests.support.command_line import complaint, loupe, make_folder, trusted
+from tests.support.command_line import complaint, installed, loupe, make_folder, trusted
 
 #: A benchmark whose second sample cannot be read, by a bug of its own.
 BROKEN = """
@@ -174,13 +174,15 @@ def test_a_word_for_benchmarks_suggests_them(typed: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("bench", "show", "unimer"),
-        ("data", "where", "unimer"),
-        ("load", "unimer", "-e", RIGHT),
-        ("score", "unimer", "answers"),
-        ("data", "prepare", "unimer", "--to", "there"),
-    ],
+    installed(
+        [
+            ("bench", "show", "unimer"),
+            ("data", "where", "unimer"),
+            ("load", "unimer", "-e", RIGHT),
+            ("score", "unimer", "answers"),
+            ("data", "prepare", "unimer", "--to", "there"),
+        ]
+    ),
     ids=" ".join,
 )
 def test_commands_beside_run_understand_it_too(words: tuple[str, ...], here: Path) -> None:

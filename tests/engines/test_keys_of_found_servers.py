@@ -18,7 +18,7 @@ from loupe.errors import EngineUnavailableError
 from loupe.runs.folder import RunFolder
 from tests.support.asking import ASK, settings
 from tests.support.chat_server import MODELS, ChatServer, Reply, chat_server, in_thread
-from tests.support.command_line import loupe, make_folder
+from tests.support.command_line import installed, loupe, make_folder
 from tests.support.report_runs import draw_page
 
 KEY = "sk-mine-0123456789"
@@ -159,7 +159,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if installed([COMMANDS[name]])])
 def test_no_command_sends_a_key_to_a_server_that_was_found(here: Path, name: str) -> None:
     if name == "embed":
         assert loupe("run", "mydocs", "-e", "python:reader.py:right", cwd=here).returncode == 0

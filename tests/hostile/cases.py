@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.command_line import installed
+
 #: Stands in the canary files, and nowhere else: whatever shows it has read outside of the folder.
 SECRET = "canary-7f3a91"
 
@@ -60,7 +62,8 @@ _DEAR = 0.15
 def choose(
     dice: random.Random, cheap: Sequence[Command], dear: Sequence[Command], *, count: int = 3, often: float = _DEAR
 ) -> list[Command]:
-    """Some of the commands, now and then one of those that take long."""
+    """Some of the commands that there are, now and then one of those that take long."""
+    cheap, dear = ([each for each in some if installed([each.words])] for some in (cheap, dear))
     chosen = dice.sample(cheap, min(count, len(cheap)))
     return [*chosen, dice.choice(dear)] if dear and dice.random() < often else chosen
 

@@ -23,7 +23,6 @@ from loupe.data.parquet import rows
 from loupe.errors import DatasetError, MissingToolError
 from loupe.scoring.scorer import score_sample
 from loupe.scoring.summary import Origin, summarise
-from loupe.studies.lint.adapter_faults import faults_of_pages
 from loupe.types import Prediction, Result, Sample
 from tests.data.test_data_layouts import published
 from tests.support.command_line import loupe
@@ -251,16 +250,6 @@ def test_failures_are_explained() -> None:
     for test in tests:
         quoted = [text for role, text in words_of(read_test(test, "p")) if role]
         assert quoted and all(text in json.dumps(test["args"]) for text in quoted)
-
-
-def test_lint_knows_what_costs_points_here_and_that_html_does_not() -> None:
-    faults = {fault.name: fault for fault in faults_of_pages(BENCHMARK)}
-    assert "html-text" not in faults and "thinking" in faults
-    wrapped = "Here it is:\n```html\n<table><tr><td>a</td></tr></table>\n```\n"
-    [before, after] = faults["words-around-page"].edits(wrapped)
-    assert wrapped[before.end : after.start] == "<table><tr><td>a</td></tr></table>"
-    assert len(faults["markdown-in-html"].edits("<p>**a** b</p>")) == 2
-    assert not faults["markdown-in-html"].edits("**a**") and not faults["words-around-page"].edits("```\na\n```")
 
 
 def test_borders_between_equations_may_fall_anywhere_and_stand_for_punctuation() -> None:

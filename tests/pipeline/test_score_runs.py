@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loupe.runs.folder import RunFolder
-from tests.support.command_line import complaint, loupe
+from tests.support.command_line import complaint, installed, loupe
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def test_every_command_takes_a_run_by_its_name_below_runs(here: Path) -> None:
         "export good/sample_pages --to csv",
         "lint good/sample_pages",
     ]
-    for words in commands:
-        done = loupe(*words.split(), cwd=here)
+    for words in installed(tuple(each.split()) for each in commands):
+        done = loupe(*words, cwd=here)
         assert done.returncode == 0, done.stderr
     assert loupe("view", "good/sample_pages", "--help", cwd=here).returncode == 0
     for words in ("score gone/sample_pages", "compare good/gone fair", "report ../runs2/good -o r.html"):

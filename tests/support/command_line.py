@@ -8,15 +8,18 @@ import pty
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import pytest
 
+from loupe.cli.shared.top import root
 from loupe.data import trust
 from tests.support import warm_command
+
+T = TypeVar("T", bound=str | Path)
 
 #: Name of the cache folder of all tests in this process (conftest.py).
 CACHE = "cache_of_all_tests"
@@ -86,6 +89,12 @@ def every_command(group: click.Group, path: str = "") -> Iterator[tuple[str, cli
             yield from every_command(each, f"{path}{name} ")
         else:
             yield f"{path}{name}", each
+
+
+def installed(rows: Iterable[tuple[T, ...]]) -> list[tuple[T, ...]]:
+    """The commands, given as words, that there are: those of a feature may be gone."""
+    known = root.list_commands(click.Context(root))
+    return [words for words in rows if words[0] in known]
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:

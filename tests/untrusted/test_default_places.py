@@ -21,7 +21,7 @@ from loupe.errors import RunError
 from loupe.files.default_places import RUNS, DefaultPlace
 from loupe.pipeline.packs import unpack
 from loupe.results.reproduction import command_for
-from tests.support.command_line import every_command, make_folder
+from tests.support.command_line import every_command, installed, make_folder
 from tests.support.pages import draw_page
 
 NAME = "python-reader.py_right"
@@ -42,11 +42,16 @@ AT_RUNS = {
     ("reproduce", "rapidocr/omnidocbench"): (),
 }
 #: Commands that take a run by its name below ./runs.
-BY_NAME = [
-    *((word, f"{NAME}/mydocs") for word in ("score", "report", "view", "export", "pack", "compress", "lint", "embed")),
-    ("compare", f"{NAME}/mydocs", f"{NAME}/mydocs"),
-    ("reproduce", "--run", f"{NAME}/mydocs"),
-]
+BY_NAME = installed(
+    [
+        *(
+            (word, f"{NAME}/mydocs")
+            for word in ("score", "report", "view", "export", "pack", "compress", "lint", "embed")
+        ),
+        ("compare", f"{NAME}/mydocs", f"{NAME}/mydocs"),
+        ("reproduce", "--run", f"{NAME}/mydocs"),
+    ]
+)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +80,7 @@ def here(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tmp_path / "here"
 
 
-@pytest.mark.parametrize("words", list(AT_RUNS), ids=" ".join)
+@pytest.mark.parametrize("words", installed(AT_RUNS), ids=" ".join)
 def test_a_link_in_place_of_the_runs_is_refused_unless_it_is_named(
     here: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

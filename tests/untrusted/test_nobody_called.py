@@ -27,7 +27,7 @@ go("run", "sample_pages", "--limit", "1", *engines, "-e", f"python:{reader}:read
 go("synth", "made", "--pages", "1", "--tracks", "density")
 runs = "runs/rapidocr/sample_pages"
 go("score", runs)
-for words in (("compare", "runs"), ("report", "runs", "-o", "r.html"), ("lint", runs), ("export", runs, "--to", "csv")):
+for words in (("compare", "runs"), ("report", "runs", "-o", "r.html"), ("export", runs, "--to", "csv")):
     go(*words)
 go("pack", runs, "-o", "p.tar.gz")
 for words in (("runs",), ("engine", "list"), ("bench", "list"), ("data", "list"), ("doctor",)):

@@ -12,7 +12,7 @@ import pytest
 from loupe.cli.shared.top import root
 from loupe.results.control_characters import printable
 from tests.support.chat_server import ChatServer, in_thread
-from tests.support.command_line import every_command
+from tests.support.command_line import every_command, installed
 from tests.support.terminal_attack import MODELS, hostile_reply, make_hostile, on_terminal
 
 #: All that Loupe sends to a terminal beside text: colours of tables, bars and labels, and the movements of a live line.
@@ -101,4 +101,6 @@ def test_nothing_foreign_steers_the_terminal(
 
 
 def test_every_named_command_is_one() -> None:
-    assert WORDS.keys() <= COMMANDS.keys() and COMMANDS.keys() >= STAYING
+    assert {
+        " ".join(words) for words in installed(tuple(name.split()) for name in (*WORDS, *STAYING))
+    } <= COMMANDS.keys()

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.support.chat_server import in_thread
-from tests.support.command_line import READER, at_a_terminal, complaint, loupe, make_folder
+from tests.support.command_line import READER, at_a_terminal, complaint, installed, loupe, make_folder
 
 EVIL = """
 from pathlib import Path
@@ -44,17 +44,19 @@ def foreign(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("report", RUN, "-o", "out.html"),
-        ("score", RUN),
-        ("score", RUN, "-o", "x=1"),
-        ("export", RUN),
-        ("lint", RUN),
-        ("compare", RUN, RUN),
-        ("runs",),
-        ("reproduce",),
-        ("embed", RUN, "--base-url", "http://127.0.0.1:9/v1"),
-    ],
+    installed(
+        [
+            ("report", RUN, "-o", "out.html"),
+            ("score", RUN),
+            ("score", RUN, "-o", "x=1"),
+            ("export", RUN),
+            ("lint", RUN),
+            ("compare", RUN, RUN),
+            ("runs",),
+            ("reproduce",),
+            ("embed", RUN, "--base-url", "http://127.0.0.1:9/v1"),
+        ]
+    ),
 )
 def test_opening_a_foreign_run_executes_nothing(foreign: Path, words: tuple[str, ...]) -> None:
     done = loupe(*words, cwd=foreign)
@@ -101,17 +103,19 @@ def here(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("run", "mydocs", "-e", "tesseract"),
-        ("run", "mydocs", "--engines", "pdf_text,rapidocr"),
-        ("infer", "mydocs", "-e", "rapidocr"),
-        ("engine", "test", "tesseract"),
-        ("engine", "show", "tesseract"),
-        ("draft", "mydocs", "-e", "tesseract"),
-        ("serve", "tesseract", "--port", "0"),
-        ("load", "mydocs", "-e", "tesseract"),
-        ("demo", "--limit", "1"),
-    ],
+    installed(
+        [
+            ("run", "mydocs", "-e", "tesseract"),
+            ("run", "mydocs", "--engines", "pdf_text,rapidocr"),
+            ("infer", "mydocs", "-e", "rapidocr"),
+            ("engine", "test", "tesseract"),
+            ("engine", "show", "tesseract"),
+            ("draft", "mydocs", "-e", "tesseract"),
+            ("serve", "tesseract", "--port", "0"),
+            ("load", "mydocs", "-e", "tesseract"),
+            ("demo", "--limit", "1"),
+        ]
+    ),
     ids=" ".join,
 )
 def test_an_engine_that_a_folder_redefines_is_refused_and_the_refusal_says_what_would_run(

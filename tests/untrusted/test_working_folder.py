@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import environment, make_folder
+from tests.support.command_line import environment, installed, make_folder
 from tests.support.web.review_app import address_of
 
 LOUPE = Path(sys.executable).with_name("loupe")
@@ -64,30 +64,32 @@ def run(here: Path, *words: str, folder: str = ".", **more: str) -> subprocess.C
 
 
 RUN = "runs/pdf_text/sample_pages"
-COMMANDS = [
-    ("run", "mydocs", "-e", "python:{home}/reader.py:right"),
-    ("run", "sample_pages", "-e", "tesseract", "--limit", "1"),
-    ("run", "sample_pages", "-e", "rapidocr", "--limit", "1"),
-    ("demo", "--limit", "1", "--runs", "demo"),
-    ("infer", "sample_pages", "-e", "pdf_text", "--limit", "2", "--fresh"),
-    ("score", RUN),
-    ("report", RUN, "-o", "out.html"),
-    ("export", RUN),
-    ("lint", RUN),
-    ("compare", RUN, RUN),
-    ("runs",),
-    ("reproduce",),
-    ("verify", "teds_test"),
-    ("bench", "check", "mydocs"),
-    ("bench", "show", "mydocs"),
-    ("bench", "list"),
-    ("engine", "list"),
-    ("engine", "test", "pdf_text"),
-    ("draft", "mydocs", "-e", "pdf_text"),
-    ("data", "list"),
-    ("size",),
-    ("doctor",),
-]
+COMMANDS = installed(
+    [
+        ("run", "mydocs", "-e", "python:{home}/reader.py:right"),
+        ("run", "sample_pages", "-e", "tesseract", "--limit", "1"),
+        ("run", "sample_pages", "-e", "rapidocr", "--limit", "1"),
+        ("demo", "--limit", "1", "--runs", "demo"),
+        ("infer", "sample_pages", "-e", "pdf_text", "--limit", "2", "--fresh"),
+        ("score", RUN),
+        ("report", RUN, "-o", "out.html"),
+        ("export", RUN),
+        ("lint", RUN),
+        ("compare", RUN, RUN),
+        ("runs",),
+        ("reproduce",),
+        ("verify", "teds_test"),
+        ("bench", "check", "mydocs"),
+        ("bench", "show", "mydocs"),
+        ("bench", "list"),
+        ("engine", "list"),
+        ("engine", "test", "pdf_text"),
+        ("draft", "mydocs", "-e", "pdf_text"),
+        ("data", "list"),
+        ("size",),
+        ("doctor",),
+    ]
+)
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[:4]))

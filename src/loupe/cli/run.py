@@ -12,7 +12,6 @@ import click
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_id, full_name, get_benchmark, is_own_folder
-from loupe.cli.shared.adapters import suggest_adapters
 from loupe.cli.shared.beside import by_measure_option, by_option, check_tag, published_of, published_option, show_beside
 from loupe.cli.shared.exit_verdict import (
     fail_under_option,
@@ -31,6 +30,7 @@ from loupe.cli.shared.suites import benchmarks_argument, refuse, run_series, ser
 from loupe.cli.shared.summaries import Summaries, summary_options
 from loupe.cli.shared.until import asked_until, read_until, until_options, with_pages
 from loupe.errors import DatasetError, RunError
+from loupe.hooks import called
 from loupe.typed import convert
 from loupe.types import PublishedRow, Result
 
@@ -162,7 +162,9 @@ def show_result(path: Path, result: Result, *, plain: bool, measure: str = "") -
     tables([*found, *class_sections(shown), *ladder_sections(shown)], plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
-    suggest_adapters(path)
+    for notes in called("result_notes", path):
+        for note in notes:
+            say(note)
 
 
 def _worst_samples(path: Path, measure: str) -> Section | None:

@@ -107,7 +107,7 @@ def command(
     With a BENCHMARK, ANSWERS are filed as a run and scored: a folder with one text file per sample, JSON lines with id
     and text, or JSON in the benchmark's official layout. Several ANSWERS are shown in one table; if one of
     them answers no sample, the others are still scored, and the exit code is 2. Steps clean answers before they are
-    scored, as in a run: -o 'adapters=["html_comments"]' (loupe lint shows what each is worth).
+    scored, as in a run: -o 'adapters=["html_comments"]' (docs/adapters.md).
     """
     target = _unpacked(target, flags["runs"])
     data = flags["data"]

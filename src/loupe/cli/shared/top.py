@@ -24,7 +24,6 @@ SECTIONS = {
         "reproduce": "Compare published figures with measured ones, and list settings that differ or are unknown.",
         "view": "View runs in a browser on this machine, even while they run.",
         "report": "Write one HTML file with every number, page and answer of some runs.",
-        "lint": "Find formatting faults that cost points, page by page, and show the score without them.",
         "review": "Review ground truth beside the page in a browser: accept, edit, skip.",
         "export": "Write runs as files for other programs: answers, tables, logs, results.",
         "pack": "Write a run as one archive, from which anybody can score it again.",

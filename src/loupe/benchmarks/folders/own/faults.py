@@ -1,6 +1,6 @@
 """The faults of form that `loupe lint` looks for in answers to a folder's pages: what no page of any kind has.
 
-What an output adapter takes away is looked for besides (loupe.studies.lint.adapter_faults).
+What an output adapter takes away is looked for besides.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What `loupe lint` looks for in short answers: what stands around them and costs points.
 
-Reasoning before an answer is found besides (loupe.studies.lint.adapter_faults).
+Reasoning before an answer is found besides.
 """
 
 from __future__ import annotations

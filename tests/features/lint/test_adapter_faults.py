@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.engines.adapters.steps import STEPS
-from loupe.studies.lint import lint
-from loupe.studies.lint.adapter_faults import FAULTS
-from loupe.studies.lint.mended_answers import edits_between, mend
-from tests.omnidocbench.test_omnidoc_lint import MORE, PARTS, TEXTS
+from loupe.features.lint.adapter_faults import FAULTS
+from loupe.features.lint.measure import lint
+from loupe.features.lint.mended_answers import edits_between, mend
+from tests.features.lint.test_omnidoc_lint import MORE, PARTS, TEXTS
 from tests.support.command_line import complaint, loupe, make_folder
 from tests.support.omnidocbench.small_pages import WORDS, block, page
 

@@ -14,8 +14,8 @@ import msgspec
 from loupe.benchmarks.folders.own.faults import PAGES
 from loupe.engines.adapters.steps import STEPS, apply_adapters
 from loupe.engines.shared.foreign_formats import foreign_format
+from loupe.features.lint.mended_answers import edits_between
 from loupe.runs.folder import RunFolder
-from loupe.studies.lint.mended_answers import edits_between
 from loupe.types import FAILED, Benchmark, Edit, FormatFault
 
 #: Answers of a run that are looked at for a suggestion, and the share of them that makes one.

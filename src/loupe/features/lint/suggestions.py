@@ -1,4 +1,4 @@
-"""Output adapters on the command line: as an option, and as a suggestion after a run."""
+"""Output adapters as an option, and as a suggestion after a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from loupe.cli.shared.output import say
 from loupe.typed import encode_json
 
 
@@ -15,18 +14,21 @@ def adapters_option(steps: Iterable[str]) -> str:
     return f"-o 'adapters={encode_json(list(steps)).decode()}'"
 
 
-def suggest_adapters(path: Path) -> None:
-    """Say in one line which adapters the answers call for, and how to score them so without asking again."""
+def suggested_adapters(path: Path) -> list[str]:
+    """Return a line on the adapters that the answers of a run call for, and how to score them so without asking again.
+
+    Return none if they call for none.
+    """
     from loupe.benchmarks.registry import benchmark_of_run
+    from loupe.features.lint.adapter_faults import suggestion
     from loupe.pipeline.mended_truth import score_anyway
     from loupe.runs.folder import RunFolder
-    from loupe.studies.lint.adapter_faults import suggestion
 
     folder = RunFolder.open(path)
     benchmark = benchmark_of_run(folder.info.benchmark)
     if (found := suggestion(folder, benchmark)) is None:
-        return
+        return []
     price = f" (what it costs: loupe lint {shlex.quote(str(path))})"
     again = f"{score_anyway(path, folder.info)} {adapters_option(found.adapters)}"
     said = f"{found.answers:,} of {found.looked_at:,} answers hold {' and '.join(found.faults)}"
-    say(f"{said}{price}; the same answers without that: {again}")
+    return [f"{said}{price}; the same answers without that: {again}"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from loupe.benchmarks.omnidocbench import benchmark, score
 from loupe.benchmarks.omnidocbench.lint import FAULTS
-from loupe.studies.lint.mended_answers import line_numbers, mend, mend_all
+from loupe.features.lint.mended_answers import line_numbers, mend, mend_all
 from loupe.types import Prediction, Sample, Scored
 from tests.hostile.strings import hostile
 from tests.support.omnidocbench.small_pages import LATEX, TABLE, WORDS, block, page

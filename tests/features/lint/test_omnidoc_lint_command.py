@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
-from loupe.studies.lint import lint
-from loupe.studies.lint.adapter_faults import is_linted
-from tests.omnidocbench.test_omnidoc_lint import CASES, TEXTS, values
+from loupe.features.lint.adapter_faults import is_linted
+from loupe.features.lint.measure import lint
+from tests.features.lint.test_omnidoc_lint import CASES, TEXTS, values
 from tests.support.command_line import complaint, loupe
 from tests.support.omnidocbench.small_pages import page
 

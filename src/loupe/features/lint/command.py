@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.cli.shared.adapters import adapters_option
 from loupe.cli.shared.errors import BELOW
 from loupe.cli.shared.options import allow_unverified
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, tables
 from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError, word
+from loupe.features.lint.suggestions import adapters_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from loupe.features.lint.measure import FaultSum, Lint, PageLint
     from loupe.results.sections import Section
-    from loupe.studies.lint import FaultSum, Lint, PageLint
 
 #: Lines named for one fault of a page; --json has them all.
 LINES = 4
@@ -65,7 +65,7 @@ def command(
     """
     from loupe.benchmarks.registry import full_name
     from loupe.cli.shared.options import parse_options, unverified_option
-    from loupe.studies.lint import lint
+    from loupe.features.lint.measure import lint
 
     for flag, given in (("--option", option), ("--allow-unverified", allow_unverified)):
         if given and not benchmark:
@@ -137,7 +137,7 @@ def moved(found: Lint) -> list[str]:
 
 def remarks(found: Lint) -> Iterator[str]:
     """What stands beside the tables."""
-    from loupe.studies.lint.adapter_faults import FOREIGN
+    from loupe.features.lint.adapter_faults import FOREIGN
 
     if found.no_truth:
         yield f"costs are unknown without ground truth: {found.no_truth} (--data DIR)"

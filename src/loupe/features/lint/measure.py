@@ -20,6 +20,8 @@ from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.benchmarks.registry import benchmark_ids
 from loupe.engines.adapters.steps import STEPS, apply_adapters
 from loupe.errors import DatasetError, MissingToolError, RunError, UsageError, word
+from loupe.features.lint.adapter_faults import FOREIGN, faults_of_pages, is_linted
+from loupe.features.lint.mended_answers import versions
 from loupe.pipeline.answer_files import read_answers
 from loupe.pipeline.existing_answers import find_all
 from loupe.pipeline.foreign_answers import refuse_foreign
@@ -29,8 +31,6 @@ from loupe.runs.info import RunInfo
 from loupe.scoring.pool import ScorePool
 from loupe.stats.analysis import Analysis
 from loupe.stats.estimates import estimate
-from loupe.studies.lint.adapter_faults import FOREIGN, faults_of_pages, is_linted
-from loupe.studies.lint.mended_answers import versions
 from loupe.types import Benchmark, FormatFault, Prediction, Sample, SampleScores, Values
 
 #: Pages whose versions may wait for their scores.
