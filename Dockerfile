@@ -5,8 +5,8 @@ WORKDIR /src
 COPY pyproject.toml README.md CHANGELOG.md LICENSE ./
 COPY LICENSES LICENSES
 COPY src src
-RUN python -m venv /opt/loupe \
-    && /opt/loupe/bin/pip install --no-cache-dir ".[rapidocr,data,web]"
+RUN python -m venv /usr/local/loupe \
+    && /usr/local/loupe/bin/pip install --no-cache-dir ".[rapidocr,data,web]"
 
 FROM python:3.13-slim
 # Versions of Debian packages are those of the image's release: a pinned one is gone after the next update.
@@ -16,8 +16,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 1000 loupe \
     && install -d -o loupe -g loupe /work
-COPY --from=build /opt/loupe /opt/loupe
-ENV PATH=/opt/loupe/bin:$PATH
+COPY --from=build /usr/local/loupe /usr/local/loupe
+ENV PATH=/usr/local/loupe/bin:$PATH
 USER 1000
 WORKDIR /work
 ENTRYPOINT ["loupe"]

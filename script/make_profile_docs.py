@@ -1,4 +1,4 @@
-"""Write docs/engines/profiles.md and one page for each profile that comes with Loupe; a test compares them.
+"""Write docs/engines/profiles.md, which a test compares, and a page for each profile, which git ignores.
 
 python script/make_profile_docs.py
 """
@@ -25,8 +25,9 @@ ENGINES = Path(__file__).resolve().parents[1] / "docs" / "engines"
 INTRODUCTION = """\
 # All profiles
 
-This page lists the {count} profiles that come with Loupe. Each has a page of its own: what it is, how to get it, its
-settings, their sources, and what is unproven. `python script/make_profile_docs.py` makes them all from the profiles.
+{count} profiles come with Loupe: choose one with `-e NAME`. `loupe engine show NAME` prints its settings and sources.
+Each name links a page with both. `script/docs` makes these pages for the website; in a checkout, run
+`python script/make_profile_docs.py`.
 """
 LEGEND = """
 ## What the columns say

@@ -1,12 +1,16 @@
-"""docs/engines/profiles.md and the page of each profile are made from the profiles."""
+"""Pages about profiles: the table in docs/engines, and a page for each, are made from the profiles."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from script.make_profile_docs import ENGINES, documents, stale
+from script.make_profile_docs import ENGINES, documents
+
+from tests.house.test_docs import examples, what_is_wrong
 
 AGAIN = "run: python script/make_profile_docs.py"
 
@@ -16,12 +20,17 @@ def pages() -> dict[str, str]:
     return documents()
 
 
-def test_every_page_is_that_of_its_profile(pages: dict[str, str]) -> None:
-    files = {name: ENGINES / name for name in pages}
-    assert [
-        name for name, file in files.items() if not file.is_file() or file.read_text("utf-8") != pages[name]
-    ] == [], AGAIN
-    assert stale(pages) == [], AGAIN
+def test_the_table_is_made_from_the_profiles(pages: dict[str, str]) -> None:
+    assert (ENGINES / "profiles.md").read_text("utf-8") == pages["profiles.md"], AGAIN
+
+
+def test_links_and_commands_of_a_page_are_right(pages: dict[str, str], tmp_path: Path) -> None:
+    for name, text in pages.items():
+        for target in re.findall(r"\]\(([^)\s#:]+)(?:#[\w-]+)?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+            place = os.path.normpath(f"{Path(name).parent}/{target}")
+            assert place in pages or (ENGINES / place).is_file(), (name, target)
+        (tmp_path / "page.md").write_text(text, "utf-8")
+        assert [what_is_wrong(line) for line in examples(tmp_path / "page.md") if what_is_wrong(line)] == [], name
 
 
 def test_the_table_links_every_page_once_and_no_folder_is_crowded(pages: dict[str, str]) -> None:
