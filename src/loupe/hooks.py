@@ -8,6 +8,7 @@ The groups:
 - `benchmarks`: a `Benchmark`;
 - `engines`: a module with `Settings` and `open_engine`, without an attribute;
 - `profiles`: a package whose folder holds profiles of engines (TOML);
+- `server_kinds`: a package whose folder holds kinds of model servers (`servers.toml`, as in `servers/templates.toml`);
 - `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`;
 - `result_notes`: a function of the folder of a run that gives lines for a person, said under its result.
 """

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
-import subprocess
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from loupe.cli import demo, main
 from loupe.runs.folder import RunFolder
-from tests.support.command_line import command, complaint, environment, loupe, make_folder, trusted
+from tests.support.command_line import complaint, loupe, make_folder, trusted
 from tests.support.pages import write_pdf
 
 RUNS = {name: f"runs/python-reader.py_{name}/mydocs" for name in ("right", "wrong", "sometimes")}
@@ -229,34 +226,3 @@ def test_bench_list_and_show_as_json(tmp_path: Path) -> None:
     assert "sample_pages" in {row["id"] for row in rows}
     shown = json.loads(loupe("bench", "show", "sample_pages", "--json", cwd=tmp_path).stdout)
     assert shown == next(row for row in rows if row["id"] == "sample_pages")
-
-
-def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
-    make_folder(tmp_path)
-    process = subprocess.Popen(
-        command("serve", "python:reader.py:right", "--port", "0"),
-        cwd=tmp_path,
-        env=environment(tmp_path),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().strip()
-            with urllib.request.urlopen(f"{url}/models", timeout=20) as answer:
-                assert json.load(answer)["data"][0]["id"] == "python-reader.py_right"
-        finally:
-            process.send_signal(signal.SIGINT)
-    assert process.returncode == 0
-
-
-def test_serve_says_where_a_port_is_taken(tmp_path: Path) -> None:
-    import socket
-
-    make_folder(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        done = loupe("serve", "python:reader.py:right", "--port", port, cwd=tmp_path)
-    assert (done.returncode, complaint(done)[1]) == (2, "choose another port: --port 0")

@@ -10,7 +10,7 @@ import pytest
 
 from loupe.cli.shared.top import root
 from tests.support.chat_server import in_thread
-from tests.support.command_line import command, environment, every_command, installed, loupe, make_folder
+from tests.support.command_line import command, environment, every_command, installed, loupe, make_folder, needs
 
 KEY = "sk-mine-0123456789"
 EVERYWHERE = ("run", "infer", "load", "embed", "compress", "select", "serve", "engine test")
@@ -117,6 +117,7 @@ def test_a_key_given_wrongly_is_refused(here: Path, words: tuple[str, ...], mess
     assert done.returncode == 2 and f"error: {message}" in done.stderr.splitlines()
 
 
+@needs("serve")
 def test_serve_warns_too(here: Path) -> None:
     done = loupe("serve", "stop", "--api-key", KEY, cwd=here)
     assert "--api-key-file FILE and LOUPE_SERVE_API_KEY do not" in done.stderr

@@ -40,7 +40,7 @@ def test_a_feature_says_what_it_adds_and_imports_nothing(name: str) -> None:
     table = importlib.import_module(f"loupe.features.{name}").HOOKS
     for group in table.keys() - {"help"}:
         for hook, place in table[group].items():
-            assert place.startswith(f"loupe.features.{name}.")
+            assert f"{place}.".startswith((f"loupe.features.{name}.", f"loupe.features.{name}:"))
             assert hooks.found(group)[hook].load() is not None
     assert table.get("help", {}).keys() == table.get("commands", {}).keys()
 

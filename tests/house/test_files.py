@@ -42,7 +42,7 @@ MAY_WRITE = {
     "engines/environments/making.py": "the user's cache, and a new temporary folder",
     "engines/pages/page_reader.py": "a new temporary folder",
     "data/user_folders.py": "the user's cache",
-    "serving/chat_requests.py": "a new temporary folder",
+    "features/serve/chat_requests.py": "a new temporary folder",
     "metrics/cdm/drawing/limited_processes.py": "a new temporary folder",
     "benchmarks/omnidocbench/answer_tables.py": "a new temporary folder",
     "benchmarks/shared/equations/rendering/own_folder.py": "a new temporary folder",

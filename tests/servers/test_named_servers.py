@@ -17,7 +17,7 @@ from loupe.errors import EngineUnavailableError, UsageError
 from loupe.helpers import for_own_program
 from loupe.runs.folder import RunFolder
 from tests.support.chat_server import ChatServer, in_thread
-from tests.support.command_line import complaint, loupe, make_folder
+from tests.support.command_line import complaint, loupe, make_folder, needs
 from tests.support.embedding_server import embedding_server
 from tests.support.report_runs import draw_page
 
@@ -233,6 +233,7 @@ def test_an_option_and_a_profile_that_name_a_server_keep_it(here: Path) -> None:
         assert (len(ours.requests), other.requests, other.others) == (4, [], [])
 
 
+@needs("serve")
 def test_a_server_that_is_to_be_started_is_asked_and_no_other(here: Path) -> None:
     serve = ("--serve", "loupe:python:reader.py:right", "--server-port", "auto")
     with in_thread("wrong") as other:
@@ -311,6 +312,7 @@ def test_doctor_names_the_variable_that_decides(here: Path) -> None:
     assert "export OPENAI_BASE_URL=http://HOST:PORT/v1, or unset" in found["htp:/gpu1"]
 
 
+@needs("serve")
 def test_a_profile_that_starts_its_server_is_not_passed_on_to_another_one(here: Path) -> None:
     profiles = here / ".config/loupe/engines"
     profiles.mkdir(parents=True)

@@ -97,6 +97,11 @@ def installed(rows: Iterable[tuple[T, ...]]) -> list[tuple[T, ...]]:
     return [words for words in rows if words[0] in known]
 
 
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skip a test without this command: a feature may be gone."""
+    return pytest.mark.skipif(not installed([(name,)]), reason=f"loupe {name} is not installed")
+
+
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
     """The two lines of an error, without their labels; fails if there is anything else."""
     error, hint = done.stderr.splitlines()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import environment, installed, make_folder
+from tests.support.command_line import environment, installed, make_folder, needs
 from tests.support.web.review_app import address_of
 
 LOUPE = Path(sys.executable).with_name("loupe")
@@ -130,6 +130,7 @@ def test_the_review_and_its_processes_import_nothing_that_was_planted(foreign: P
     assert marks(foreign) == []
 
 
+@needs("serve")
 def test_the_server_of_an_engine_imports_nothing_that_was_planted(foreign: Path) -> None:
     process = started(foreign, "serve", "pdf_text", "--port", "0")
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""What Loupe knows of each kind of server: templates.toml, checked.
+"""What Loupe knows of each kind of server: templates.toml and the files of features and other packages, checked.
 
 Source: docs/protocols/engines.md#server-templates.
 """
@@ -14,9 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.errors import UsageError, did_you_mean
+from loupe.hooks import loaded
 from loupe.typed import convert
-
-_FILE = Path(__file__).with_name("templates.toml")
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,8 +70,14 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @cache
 def templates() -> dict[str, Template]:
-    """Every kind of server by its name."""
-    return convert(tomllib.loads(_FILE.read_text(encoding="utf-8")), dict[str, Template])
+    """Return every kind of server by its name."""
+    added = [Path(folder) / "servers.toml" for _, place in loaded("server_kinds") for folder in place.__path__]
+    files = [*added, Path(__file__).with_name("templates.toml")]  # the last one counts
+    return {
+        name: template
+        for file in files
+        for name, template in convert(tomllib.loads(file.read_text("utf-8")), dict[str, Template]).items()
+    }
 
 
 def server_kind(written: str) -> str:

@@ -34,7 +34,7 @@ SERVER_OPTIONS = (
         "--serve",
         metavar="KIND[:MODEL]",
         help="Start this model server first, and stop it at the end: vllm, sglang, llama-server, ollama, mlx_vlm, "
-        "mlx_lm, or loupe:ENGINE (docs/servers.md).",
+        "mlx_lm or another kind (docs/servers.md).",
     ),
     click.option(
         "--size",

@@ -43,7 +43,6 @@ SECTIONS = {
     "Engines and tools": {
         "bench": "List, show and check benchmarks and folders of your own.",
         "engine": "List, show, install and try engines.",
-        "serve": "Offer an engine as an OpenAI-compatible server on this machine.",
         "compress": "Count what pages cost in vision tokens, and measure how much of them is read at that compression.",
         "size": "Plan server and client for a GPU: what fits, how much at once, and the command line.",
         "trust": "Show what a loupe.toml or Python file would run or redefine, and trust it.",

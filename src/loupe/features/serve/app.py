@@ -23,11 +23,11 @@ from loupe.engines.chat.endpoints import chosen_server
 from loupe.engines.pages.page_reader import PageReader, page_reader
 from loupe.engines.registry import Profile, engine_module
 from loupe.errors import LoupeError, UsageError
+from loupe.features.serve.api_errors import ApiError, error_response, from_engine
+from loupe.features.serve.chat_answers import Answer
+from loupe.features.serve.chat_requests import MOST_PAGES, ChatRequest, parse_chat_request
+from loupe.features.serve.waiting_room import Body, WaitingRoom, too_large
 from loupe.files.scratch import scratch_folder
-from loupe.serving.api_errors import ApiError, error_response, from_engine
-from loupe.serving.chat_answers import Answer
-from loupe.serving.chat_requests import MOST_PAGES, ChatRequest, parse_chat_request
-from loupe.serving.waiting_room import Body, WaitingRoom, too_large
 from loupe.typed import encode_json
 from loupe.types import Engine, Output, PageSource, Request
 

@@ -92,7 +92,7 @@ def _stop_left_over(runs: Path) -> None:
 
 
 async def _serve(label: str, profile: Profile, address: tuple[str, int]) -> None:
-    from loupe.serving.app import serve
+    from loupe.features.serve.app import serve
 
     stop = asyncio.Event()
 

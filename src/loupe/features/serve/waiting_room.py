@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from loupe.serving.api_errors import ApiError
+from loupe.features.serve.api_errors import ApiError
 
 if TYPE_CHECKING:
     from aiohttp import web

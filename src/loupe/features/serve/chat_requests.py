@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.serving.api_errors import ApiError
+from loupe.features.serve.api_errors import ApiError
 from loupe.typed import json_decoder
 from loupe.types import UNDECODABLE
 

@@ -20,8 +20,8 @@ import pytest
 
 from loupe.engines.registry import load_profile
 from loupe.errors import UsageError
-from loupe.serving.app import serve
-from loupe.serving.waiting_room import Body, WaitingRoom
+from loupe.features.serve.app import serve
+from loupe.features.serve.waiting_room import Body, WaitingRoom
 from tests.support.pages import draw_page, write_pdf
 
 FUNCTION = "tests.support.engine_functions:describe"
@@ -236,7 +236,7 @@ def test_a_page_that_cannot_be_read_is_a_422() -> None:
 
 
 def test_a_body_that_is_too_large_is_a_413(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loupe.serving.app.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("loupe.features.serve.app.MOST_BYTES", 1 << 20)
     status, error = refusal(chat(image_part("data:image/png;base64," + "A" * (2 << 20))))
     assert (status, error["message"]) == (413, "the body is larger than 1 MB")
 
@@ -244,7 +244,7 @@ def test_a_body_that_is_too_large_is_a_413(monkeypatch: pytest.MonkeyPatch) -> N
 def test_bodies_that_find_no_room_wait_unread_and_small_ones_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("loupe.serving.app.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("loupe.features.serve.app.MOST_BYTES", 1 << 20)
     page = draw_page(tmp_path / "page.png")
     large = json.dumps(chat(image_part(data_url(page)), {"type": "text", "text": "x" * 900_000})).encode()
 
@@ -296,7 +296,7 @@ def test_room_is_held_by_bytes_that_came_until_they_are_decoded(stated: bool) ->
 
 
 def test_a_body_that_does_not_arrive_or_is_made_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loupe.serving.waiting_room._SECONDS", 0.2)
+    monkeypatch.setattr("loupe.features.serve.waiting_room._SECONDS", 0.2)
 
     async def use(_: Session, url: str) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.split(":")[2].split("/")[0]))

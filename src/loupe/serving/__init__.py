@@ -1,1 +1,0 @@
-"""Offering an engine as an OpenAI-compatible server."""
