@@ -9,6 +9,7 @@ The groups:
 - `engines`: a module with `Settings` and `open_engine`, without an attribute;
 - `profiles`: a package whose folder holds profiles of engines (TOML);
 - `server_kinds`: a package whose folder holds kinds of model servers (`servers.toml`, as in `servers/templates.toml`);
+- `server_plans`: a function of a profile, what `--size` says and if vectors are wanted, that gives a `ServerPlan`;
 - `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`;
 - `result_notes`: a function of the folder of a run that gives lines for a person, said under its result.
 """

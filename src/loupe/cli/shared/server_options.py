@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from loupe.cli.shared.output import say
 from loupe.errors import UsageError
+from loupe.hooks import called, found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from loupe.engines.chat.settings import Settings
     from loupe.engines.registry import Profile
     from loupe.pipeline import Plan
-    from loupe.sizing.plan import Sizing
 
 
 def _port(_: click.Context, parameter: click.Parameter, value: str | None) -> int | str | None:
@@ -39,8 +40,9 @@ SERVER_OPTIONS = (
     click.option(
         "--size",
         metavar="auto|GB|NAME",
-        help="With vllm: the settings that `loupe size` plans for this machine's GPU, or for the named card; auto:bf16 "
-        "keeps the weights unquantised.",
+        hidden=not found("server_plans"),
+        help="With vllm: the settings that are planned for this machine's GPU, or for the named card; auto:bf16 keeps "
+        "the weights unquantised.",
     ),
     click.option("--server-arg", multiple=True, metavar="ARG", help="Argument for that server: --max-model-len=8192."),
     click.option("--server-port", callback=_port, metavar="N", help="Port of that server, or auto for a free one."),
@@ -57,6 +59,22 @@ SERVER_OPTIONS = (
     ),
 )
 F = TypeVar("F", bound="Callable[..., Any]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPlan:
+    """The profile of an engine whose server is started as planned, and the settings of its client; None: no such one.
+
+    `remarks` are lines for a person.
+    """
+
+    profile: Settings
+    model: str
+    remarks: tuple[str, ...]
+    workers: int | None = None
+    layout_batch: int | None = None
+    image_batch: int | None = None
+    text_batch: int | None = None
 
 
 def server_options(function: F) -> F:
@@ -119,8 +137,6 @@ def sized(
 def _sized(label: str, profile: Settings, size: str, given: Mapping[str, object]) -> Settings:
     import msgspec
 
-    from loupe.servers.sized import plan_server, with_plan
-
     plan = plan_server(profile, size)
     say_plan(label, plan)
     planned = {"concurrency": plan.workers, "layout_batch": plan.layout_batch}
@@ -129,23 +145,21 @@ def _sized(label: str, profile: Settings, size: str, given: Mapping[str, object]
         for key, value in planned.items()
         if value is not None and key in profile.__struct_fields__ and not given.get(key)
     }
-    return msgspec.structs.replace(with_plan(profile, plan), **client)
+    return msgspec.structs.replace(plan.profile, **client)
 
 
-def say_plan(label: str, plan: Sizing) -> None:
-    """What was planned for which card, in one line, and what there is to know of it."""
-    numbers = {
-        "sequences": plan.max_num_seqs,
-        "requests in flight": plan.workers,
-        "pages in the layout model": plan.layout_batch,
-        "figures in flight": plan.embed_batch_image,
-        "texts per request": plan.embed_batch_text,
-    }
-    said = ", ".join(f"{value:,} {what}" for what, value in numbers.items() if value is not None)
-    card = f"{float(plan.gpu_gb):g} GB {plan.gpu}".strip()
-    say(f"{label}: sized for {card}, weights in {plan.dtype.upper()}: {said}")
-    for note in plan.notes:
-        say(f"{label}: {note}")
+def plan_server(profile: Settings, size: str, *, embedding: bool = False) -> ServerPlan:
+    """Plan the server that an engine has started for a card. Raises UsageError if nothing can be planned."""
+    plan: ServerPlan | None = next(called("server_plans", profile, size, embedding), None)
+    if plan is None:
+        raise UsageError("--size: nothing is installed that plans a server", hint="leave it out")
+    return plan
+
+
+def say_plan(label: str, plan: ServerPlan) -> None:
+    """Say what was planned for which card, and what there is to know of it."""
+    for remark in plan.remarks:
+        say(f"{label}: {remark}")
 
 
 def check_variables(engines: Sequence[tuple[str, Profile]]) -> None:

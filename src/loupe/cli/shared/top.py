@@ -44,7 +44,6 @@ SECTIONS = {
         "bench": "List, show and check benchmarks and folders of your own.",
         "engine": "List, show, install and try engines.",
         "compress": "Count what pages cost in vision tokens, and measure how much of them is read at that compression.",
-        "size": "Plan server and client for a GPU: what fits, how much at once, and the command line.",
         "trust": "Show what a loupe.toml or Python file would run or redefine, and trust it.",
         "doctor": "Check what is installed, which servers answer, and how to get the rest.",
     },

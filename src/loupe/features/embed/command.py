@@ -26,6 +26,7 @@ from loupe.cli.shared.server_options import (
     SERVER_OVERRIDES,
     check_serve,
     check_server_settings,
+    plan_server,
     say_plan,
     server_options,
 )
@@ -35,12 +36,12 @@ from loupe.files.folder import Folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from loupe.cli.shared.server_options import ServerPlan
     from loupe.engines.chat.settings import Settings
     from loupe.features.embed.inputs import Plan
     from loupe.features.embed.retrieval import Retrieval
     from loupe.features.embed.vectors import Embeddings
     from loupe.results.sections import Section
-    from loupe.sizing.plan import Sizing
     from loupe.stats.comparison import Difference
 
 #: Columns of the table; retrieval.json and --json have the rest.
@@ -122,8 +123,8 @@ def command(context: click.Context, /, run: Path, json: bool, plain: bool, **fla
 def _plan(run: Path, flags: dict[str, Any]) -> Plan:
     from loupe.features.embed.inputs import INSTRUCTION, MAX_MODEL_LEN, Plan
 
-    served, sizing = _server(flags)
-    planned = (sizing.embed_batch_text, sizing.embed_batch_image) if sizing else (None, None)
+    served, plan = _server(flags)
+    planned = (plan.text_batch, plan.image_batch) if plan else (None, None)
     return Plan(
         run=run,
         output=flags["output"] or run / "embeddings",
@@ -147,12 +148,11 @@ def _plan(run: Path, flags: dict[str, Any]) -> Plan:
     )
 
 
-def _server(flags: dict[str, Any]) -> tuple[Settings | None, Sizing | None]:
+def _server(flags: dict[str, Any]) -> tuple[Settings | None, ServerPlan | None]:
     """The server that is to be started, and what was planned for it. Raises UsageError for one that makes no sense."""
     from loupe.cli.shared.chosen_engines import configure, override_table
     from loupe.cli.shared.flags import Flags
     from loupe.engines.chat.settings import Settings
-    from loupe.servers.sized import plan_server, with_plan
     from loupe.servers.wanted import wanted_server
 
     given = override_table(Flags(**{key: flags[key] for key in ("base_url", "model", *SERVER_OVERRIDES)}))
@@ -164,14 +164,14 @@ def _server(flags: dict[str, Any]) -> tuple[Settings | None, Sizing | None]:
     wanted_server(profile, embedding=True)
     if not flags["size"]:
         return profile, None
-    sizing = plan_server(profile, flags["size"], embedding=True)
-    if sizing.embed_batch_image is None:
+    plan = plan_server(profile, flags["size"], embedding=True)
+    if plan.image_batch is None:
         raise UsageError(
-            f"--size: {sizing.model} can be planned for reading pages only, not for embedding",
-            hint="loupe size --model ID",
+            f"--size: {plan.model} can be planned for reading pages only, not for embedding",
+            hint="choose a model of vectors: --serve vllm:MODEL",
         )
-    say_plan("embed", sizing)
-    return with_plan(profile, sizing), sizing
+    say_plan("embed", plan)
+    return plan.profile, plan
 
 
 def _embed(plan: Plan, *, plain: bool) -> None:

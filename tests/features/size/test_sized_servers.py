@@ -12,13 +12,12 @@ import pytest
 from loupe.engines.chat.settings import Settings
 from loupe.engines.registry import load_profile
 from loupe.errors import UsageError
-from loupe.features.layout.engine import Settings as LayoutPipeline
-from loupe.servers.sized import plan_server, with_plan
+from loupe.features.size.detection import card, this_gpu
+from loupe.features.size.models_and_cards import gpu, model_facts
+from loupe.features.size.plan import plan
+from loupe.features.size.server_plan import plan_server
 from loupe.servers.wanted import wanted_server
-from loupe.sizing.detection import card, this_gpu
-from loupe.sizing.models_and_cards import gpu, model_facts
-from loupe.sizing.plan import plan
-from tests.support.command_line import complaint, loupe, make_folder
+from tests.support.command_line import complaint, loupe, make_folder, needs
 from tests.support.embedding_server import DIMENSION
 from tests.support.report_runs import draw_page
 
@@ -26,7 +25,7 @@ from tests.support.report_runs import draw_page
 VLLM = f"""#!{sys.executable}
 import json, os, sys
 from pathlib import Path
-sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 here = Path(__file__).parent
 (here / "started.json").write_text(json.dumps(sys.argv[1:]))
 port, model = int(sys.argv[sys.argv.index("--port") + 1]), sys.argv[2]
@@ -150,9 +149,7 @@ def test_no_other_model_is_taken_for_a_known_one() -> None:
 def test_planned_arguments_take_the_place_of_the_profiles_and_the_users_come_last() -> None:
     _, profile = load_profile("glm-ocr", {"serve": "vllm", "server_args": ["--max-model-len=9000"], "gpus": "0,1"})
     assert isinstance(profile, Settings)
-    sizing = plan_server(profile, "H100")
-    assert sizing.tensor_parallel == 2
-    wanted = wanted_server(with_plan(profile, sizing))
+    wanted = wanted_server(plan_server(profile, "H100").profile)
     assert wanted is not None
     words = shlex.join(wanted.shown(8000))
     assert words == (
@@ -168,11 +165,11 @@ def test_planned_arguments_take_the_place_of_the_profiles_and_the_users_come_las
 @pytest.mark.parametrize(("size", "gb", "dtype"), [("24", 24, "fp8"), ("H100", 80, "fp8"), ("80:bf16", 80, "bf16")])
 def test_what_is_started_is_what_size_plans(size: str, gb: int, dtype: str) -> None:
     _, profile = load_profile("glm-ocr-pipeline", {"serve": "vllm"})
-    assert isinstance(profile, LayoutPipeline)
+    assert isinstance(profile, Settings)
     planned = plan(model_facts("glm-ocr"), gpu(str(gb)), dtype="bf16" if dtype == "bf16" else "fp8")
-    sizing = plan_server(profile, size)
-    assert (sizing.arguments, sizing.layout_batch) == (planned.arguments, planned.layout_batch)
-    wanted = wanted_server(with_plan(profile, sizing))
+    found = plan_server(profile, size)
+    assert found.layout_batch == planned.layout_batch
+    wanted = wanted_server(found.profile)
     assert wanted is not None
     command = wanted.shown(1)
     flags = [word for word in planned.arguments if word.startswith("--")]
@@ -240,6 +237,7 @@ def test_a_run_starts_what_was_planned_for_the_card_of_this_machine(machine: Pat
     assert done.returncode == 0 and stored["profile"]["concurrency"] == 3
 
 
+@needs("embed")
 def test_embed_starts_its_server_and_stops_it(machine: Path) -> None:
     make_folder(machine, count=3)
     assert loupe("run", "mydocs", "-e", "python:reader.py:right", cwd=machine).returncode == 0
@@ -262,6 +260,7 @@ def test_embed_starts_its_server_and_stops_it(machine: Path) -> None:
     assert not (machine / "bin/started.json").exists()
 
 
+@needs("embed")
 def test_embed_refuses_what_makes_no_sense(machine: Path) -> None:
     make_folder(machine, count=1)
     assert loupe("run", "mydocs", "-e", "python:reader.py:right", cwd=machine).returncode == 0
@@ -281,6 +280,7 @@ def test_embed_refuses_what_makes_no_sense(machine: Path) -> None:
         assert said in error
 
 
+@needs("compress")
 def test_compress_starts_its_server(machine: Path) -> None:
     make_folder(machine / "bin", count=1)
     draw_page(machine / "page.png", "A page")

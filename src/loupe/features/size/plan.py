@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 from loupe.errors import UsageError
-from loupe.sizing.models_and_cards import GIB, Dtype, Gpu, ModelFacts
+from loupe.features.size.models_and_cards import GIB, Dtype, Gpu, ModelFacts
 
 UTILIZATION = Fraction(9, 10)
 _BATCHED_TOKENS = 65_536

@@ -13,8 +13,8 @@ from loupe.cli.shared.errors import BELOW
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, say, table
 
 if TYPE_CHECKING:
-    from loupe.sizing import models_and_cards
-    from loupe.sizing.plan import Sizing
+    from loupe.features.size import models_and_cards
+    from loupe.features.size.plan import Sizing
 
 #: Heading → what stands under it; columns that no row fills are left out.
 _COLUMNS: Mapping[str, Callable[[Sizing], str | int | None]] = {
@@ -80,9 +80,9 @@ def command(
     Exits with 1 if the model fits on none of the cards that were named.
     """
     from loupe.errors import UsageError
-    from loupe.sizing import models_and_cards
-    from loupe.sizing.detection import card
-    from loupe.sizing.plan import UTILIZATION, plan
+    from loupe.features.size import models_and_cards
+    from loupe.features.size.detection import card
+    from loupe.features.size.plan import UTILIZATION, plan
 
     share = models_and_cards.number(util, "--util", hint="--util 0.9")
     if share > 1:

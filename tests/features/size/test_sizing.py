@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.errors import UsageError
-from loupe.sizing.models_and_cards import Dtype, Gpu, ModelFacts, gpu, known_gpus, kv_kib, model_facts, number
-from loupe.sizing.plan import plan
+from loupe.features.size.models_and_cards import Dtype, Gpu, ModelFacts, gpu, known_gpus, kv_kib, model_facts, number
+from loupe.features.size.plan import plan
 from tests.support.command_line import complaint, loupe
 from tests.support.shared import cases
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from loupe.errors import UsageError
+from loupe.features.size.models_and_cards import Gpu, gpu, known_cards
 from loupe.helpers import said_by
-from loupe.sizing.models_and_cards import Gpu, gpu, known_cards
 
 #: Stands for the card of this machine.
 AUTO = "auto"

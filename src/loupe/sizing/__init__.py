@@ -1,1 +1,0 @@
-"""From a GPU to the settings of server and client (docs/sizing.md)."""
