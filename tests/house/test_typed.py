@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+import pytest
+
 import loupe
+from loupe.typed import decode_json
 
 SOURCE = Path(loupe.__file__).parent
 
@@ -96,3 +101,13 @@ def typed_reads(file: Path) -> Iterator[str]:
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def test_numbers_that_take_minutes_to_read_are_refused():
+    heavy, few = b"[" + b"1e308, " * 20_000 + b"0]", b"[" + b"1e308, 0.25, " * 4_000 + b"0]"
+    began = time.process_time()
+    for text in (heavy, memoryview(heavy), heavy.decode()):
+        with pytest.raises(msgspec.DecodeError, match="more than 5,000 numbers with an exponent of three digits"):
+            decode_json(text)
+    assert time.process_time() - began < 0.1, "each takes 0.2 s otherwise"
+    assert len(decode_json(few)) == 8_001

@@ -18,6 +18,7 @@ import pytest
 import loupe
 from loupe.cli.runs import describe
 from loupe.data import seals
+from loupe.errors import RunError
 from loupe.files.folder import Folder
 from loupe.pipeline import score_run
 from loupe.pipeline.packs import unpack, write_pack
@@ -31,6 +32,7 @@ from loupe.results.groups import Group, group_runs
 from loupe.results.matrix import make_matrix, matrix_sections
 from loupe.results.scored_here import NOT_HERE, result_of
 from loupe.results.sections import result_sections
+from loupe.runs import folder as run_folders
 from loupe.runs.folder import SEAL, RunFolder
 from loupe.types import Estimate, Result
 from loupe.web.view.board import Board, labels
@@ -401,6 +403,18 @@ def test_tags_and_measures_of_a_stranger_cost_a_bounded_time(run: Path, monkeypa
     assert 0 < len(found.slices) < 300 and any("too many slices" in warning for warning in found.warnings)
     heavy(run, measures=2000)
     assert not any(one.value is not None for one in shown(run).measures.values()) and len(shown(run).measures) == 1
+
+
+def test_no_command_reads_more_measures_of_a_stranger_than_it_could_show(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folders, "MOST_MEASURES", 2)
+    assert len(list(RunFolder.open(run).scores())) == 6, "one's own may have many"
+    unseal(run)
+    for read in (RunFolder.scores, RunFolder.counts):
+        with pytest.raises(RunError, match="came from elsewhere and have more than 2 measures") as refused:
+            list(read(RunFolder.open(run)))
+    assert f"loupe score {run}" in str(refused.value.hint)
 
 
 def test_details_of_a_stranger_are_not_held(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_of_run
-from loupe.errors import LoupeError, RunError
-from loupe.runs.folder import RunFolder
+from loupe.errors import LoupeError
+from loupe.runs.folder import MOST_MEASURES, RunFolder
 from loupe.scoring.summary import Origin, summarise
 from loupe.stats.estimates import is_share
 from loupe.types import Benchmark, Conclusion, Estimate, Measure, Result, SampleScores, Unit
@@ -27,8 +27,8 @@ _IMPOSSIBLE = "the stated share is below 0 or above 1"
 _NO_FIGURES = "its scores are too large for figures of strangers; score the answers here to see them"
 _FEWER_SLICES = "it states too many slices: the first ones are checked and shown"
 #: Bounds on what a stranger's files may cost: bytes of scores with details, all of which are held for the figures;
-#: measures; estimates of slices; and these times samples.
-_MOST_DETAILS, _MOST_MEASURES, _MOST_ESTIMATES, _MOST_PLACES = 32 * 10**6, 1000, 20_000, 20_000_000
+#: estimates of slices; and these times samples. The scores themselves are bounded where they are read.
+_MOST_DETAILS, _MOST_ESTIMATES, _MOST_PLACES = 32 * 10**6, 20_000, 20_000_000
 Slices: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
 _UNITS: Mapping[str, Unit] = {"fraction": "fraction", "count": "count"}
 
@@ -39,7 +39,7 @@ def given_by_scores(folder: RunFolder, stored: Result, *, whole: bool = True) ->
     Not `whole`: for a list, which shows measures alone, and neither slices nor figures are computed. Either way a
     stranger's files cost bounded memory, and time that grows as they do.
     """
-    if len(stored.measures) > _MOST_MEASURES:
+    if len(stored.measures) > MOST_MEASURES:
         few = {name: one for name, one in stored.measures.items() if name == stored.headline}
         stored = msgspec.structs.replace(stored, measures=few)
     stated: Slices = {}
@@ -135,16 +135,12 @@ def _summary(folder: RunFolder, benchmark: Benchmark, stored: Result, stated: Sl
 
 
 def _bounded(folder: RunFolder, stated: Slices) -> Iterator[SampleScores]:
-    """Yield the scores with the tags of the stated slices. Raises RunError for too many measures."""
-    measures: set[str] = set()
+    """Yield the scores with the tags of the stated slices."""
 
     def kept(tags: Mapping[str, str]) -> dict[str, str]:
         return {tag: value for tag, value in tags.items() if value in stated.get(tag, ())}
 
     for row in folder.counts():
-        measures.update(score.measure for score in row.scores)
-        if len(measures) > _MOST_MEASURES:
-            raise RunError(f"{folder.scores_file}: more than {_MOST_MEASURES:,} measures")
         scores = [replace(score, tags=kept(score.tags)) if score.tags else score for score in row.scores]
         yield msgspec.structs.replace(row, tags=kept(row.tags), scores=scores)
 

@@ -35,6 +35,8 @@ RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.json
 SEAL = "scored.seal"
 #: Bytes of a line of scores, and of a result of others: as objects they take up to twenty times as much memory.
 _MOST_SCORES, _MOST_RESULT = 64 * 10**6, 32 * 10**6
+#: Measures in the scores of others; folders of one's own may have one for each of many labels.
+MOST_MEASURES = 1000
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -164,7 +166,11 @@ class RunFolder:
         return self._record(self._read(SCORES, place), SampleScores, SCORES, place)
 
     def scores(self) -> Iterator[SampleScores]:
-        """Scores of every sample, one by one. Raises RunError where those of one measure do not add up."""
+        """Yield the scores of every sample.
+
+        Raises RunError if those of one measure do not add up, and for more measures of a run from elsewhere than any
+        page could show.
+        """
         with self.score_reader() as read:
             yield from self._even(map(read, self.score_places().values()))
 
@@ -296,12 +302,21 @@ class RunFolder:
 
     def _even(self, rows: Iterable[SampleScores]) -> Iterator[SampleScores]:
         counts: dict[str, int] = {}
+        may_have_many = False
         for row in rows:
             if name := uneven_measure(row, counts):
                 raise RunError(
                     f"{self.scores_file}: the scores of {name!r} have different numbers of counts",
                     hint=f"make them again from the answers: loupe score {word(self.path)}",
                 )
+            if not may_have_many and len(counts) > MOST_MEASURES:
+                may_have_many = self.sealed_result() is not None
+                if not may_have_many:
+                    raise RunError(
+                        f"{self.scores_file}: the scores came from elsewhere and have more than"
+                        f" {MOST_MEASURES:,} measures",
+                        hint=f"make them again from the answers: loupe score {word(self.path)}",
+                    )
             yield row
 
     def _decoded_result(self, data: bytes) -> Result:
