@@ -22,9 +22,10 @@ import pytest
 from loupe.benchmarks.registry import data_sets, find_data_set
 from loupe.data.hub.download import Order, get, survey
 from loupe.data.hub.fetch import PARTS, Tally
-from loupe.data.hub.manifest import NAME, check, read_manifest, write_manifest
+from loupe.data.hub.manifest import NAME, FileEntry, Manifest, check, read_manifest, write_manifest
+from loupe.data.hub.origin import HUB, origin_of
 from loupe.data.hub.patience import Patience, retry_after_seconds
-from loupe.errors import DatasetError, UsageError
+from loupe.errors import DatasetError, UnsafeFileError, UsageError
 from loupe.files.folder import Folder
 from loupe.types import DataSet
 from tests.support.hub_server import COMMIT, Fault, Hub, hub_server
@@ -455,6 +456,38 @@ def test_a_zip_that_would_leave_its_folder_is_refused(
     with hub(monkeypatch, files=files), pytest.raises(DatasetError, match="unsafe path"):
         get(order(tmp_path, dataset=ZIPPED))
     assert not list(tmp_path.rglob("*evil*"))
+
+
+def arrived(path: str, data: bytes) -> FileEntry:
+    return FileEntry(path=path, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+@pytest.mark.parametrize("claim", ["files", "archives", "nothing"])
+def test_what_a_stranger_laid_where_files_arrive_is_moved_aside(
+    claim: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partial = order(tmp_path).arriving
+    forged = {path: b"E" * len(data) for path, data in WANTED.items()} | {"evil.py": b""}
+    for path, data in forged.items():
+        partial.write(path, data)
+    entries = [arrived(path, data) for path, data in forged.items()]
+    stated = {claim: entries} if claim != "nothing" else {}
+    write_manifest(partial, Manifest(id="pages", repo="own/pages", revision=COMMIT, **stated))
+    with hub(monkeypatch):
+        assert len(survey(order(tmp_path)).files) == len(WANTED)
+        get(order(tmp_path))
+    assert contents(tmp_path / "store/pages") == WANTED and origin_of(tmp_path / "store/pages") == HUB
+    (aside,) = (tmp_path / "store").glob("pages.partial.old-*")
+    assert (aside / "evil.py").exists(), "nothing is deleted"
+
+
+def test_a_link_where_files_arrive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "store/pages.partial").symlink_to(tmp_path / "mine")
+    with hub(monkeypatch), pytest.raises(UnsafeFileError, match="is a link to"):
+        get(order(tmp_path))
+    assert not list((tmp_path / "mine").iterdir())
 
 
 def test_two_processes_do_not_fill_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

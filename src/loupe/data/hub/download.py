@@ -21,8 +21,17 @@ import msgspec
 from loupe.data.hub.api import Listing, RemoteFile, list_files
 from loupe.data.hub.archives import unzip
 from loupe.data.hub.fetch import Fetcher, Tally
-from loupe.data.hub.manifest import PARTS, FileEntry, Manifest, has_manifest, read_manifest, write_manifest
-from loupe.data.hub.origin import HUB, note_origin, origin_of
+from loupe.data.hub.manifest import (
+    NAME,
+    PARTS,
+    FileEntry,
+    Manifest,
+    has_manifest,
+    parse_manifest,
+    read_manifest,
+    write_manifest,
+)
+from loupe.data.hub.origin import HUB, is_download, note_download, note_origin, origin_of
 from loupe.data.hub.patience import Patience
 from loupe.errors import DatasetError, NoSpaceError, cannot_write, word
 from loupe.files.folder import Folder
@@ -121,7 +130,7 @@ def _present(order: Order) -> Manifest | None:
 
 
 def _list(order: Order, present: Manifest | None) -> Listing:
-    pinned = present or (read_manifest(order.partial) if has_manifest(order.partial) else None)
+    pinned = present or _arrived(order)
     same = pinned and pinned.repo == order.dataset.repo and order.revision in ("", pinned.requested, pinned.revision)
     revision = pinned.revision if pinned and same else order.revision
     patterns = order.include
@@ -143,12 +152,23 @@ def _missing(order: Order, present: Manifest | None, listing: Listing) -> list[R
     if present:
         broken = {entry.archive for entry in present.files if entry.path not in there}
         there |= {entry.path for entry in present.archives} - broken
-    if has_manifest(order.partial):
-        arrived = read_manifest(order.partial)
-        if arrived.revision == listing.revision:
-            there |= {entry.path for entry in arrived.files} - set(_damaged(order.partial, arrived))
-            there |= {entry.path for entry in arrived.archives}
+    arrived = _arrived(order)
+    if arrived and arrived.revision == listing.revision:
+        there |= {entry.path for entry in arrived.files} - set(_damaged(order.partial, arrived))
+        there |= {entry.path for entry in arrived.archives}
     return [file for file in listing.files if file.path not in there]
+
+
+def _arrived(order: Order) -> Manifest | None:
+    """Return what arrived before; None for a folder that this user's Loupe did not fill: its files were never checked.
+
+    Raises UnsafeFileError if there is a link in its place.
+    """
+    try:
+        manifest = parse_manifest(order.arriving.read(NAME), str(order.partial / NAME))
+    except (OSError, DatasetError):
+        return None
+    return manifest if is_download(order.arriving, manifest.repo, manifest.revision) else None
 
 
 def _damaged(root: Path, manifest: Manifest) -> list[str]:
@@ -166,14 +186,17 @@ def _damaged(root: Path, manifest: Manifest) -> list[str]:
 
 def _start(order: Order, listing: Listing) -> Manifest:
     """The manifest in the partial folder, new or continued; from here on the commit is pinned."""
-    if has_manifest(order.partial):
-        arrived = read_manifest(order.partial)
-        if arrived.revision == listing.revision and arrived.repo == listing.repo:
-            gone = set(_damaged(order.partial, arrived))
-            return msgspec.structs.replace(arrived, files=[item for item in arrived.files if item.path not in gone])
+    arrived = _arrived(order)
+    if arrived and arrived.revision == listing.revision and arrived.repo == listing.repo:
+        gone = set(_damaged(order.partial, arrived))
+        return msgspec.structs.replace(arrived, files=[item for item in arrived.files if item.path not in gone])
     # What another revision left behind would look like a part of this one.
-    shutil.rmtree(order.partial)
+    if arrived:
+        shutil.rmtree(order.partial)
+    elif order.arriving.names():
+        order.arriving.move_aside()  # It may be anybody's.
     order.arriving.create()
+    note_download(order.arriving, listing.repo, listing.revision)
     manifest = Manifest(
         id=order.dataset.id,
         repo=listing.repo,

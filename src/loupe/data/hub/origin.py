@@ -6,6 +6,8 @@ and `loupe data unpack` leave a note beside it, sealed together with the manifes
 
 from __future__ import annotations
 
+import hmac
+import os
 from pathlib import Path
 
 from loupe.data.hub.manifest import NAME
@@ -16,7 +18,7 @@ from loupe.files.folder import Folder
 #: Fetched and checked against the hub's own digests; unpacked from a file that anybody may have made; in a place that
 #: the user named; or not noted.
 HUB, PACK, NAMED, UNKNOWN = "hub", "pack", "named", "unknown"
-_NOTE, _PURPOSE, _OF_PLACE = ".loupe-origin", "data", "place of data"
+_NOTE, _PURPOSE, _OF_PLACE, _OF_DOWNLOAD = ".loupe-origin", "data", "place of data", "download"
 
 
 def note_origin(root: Path, origin: str) -> None:
@@ -34,6 +36,25 @@ def origin_of(root: Path) -> str:
     except (OSError, ValueError, LoupeError):
         return UNKNOWN
     return origin if is_ours else UNKNOWN
+
+
+def note_download(folder: Folder, repo: str, revision: str) -> None:
+    """Note in a folder that Loupe downloads this commit into it, and so checks every file that arrives."""
+    folder.write(_NOTE, _seal_of_download(folder, repo, revision).encode())
+
+
+def is_download(folder: Folder, repo: str, revision: str) -> bool:
+    """Return whether this user's Loupe began to download this commit into this folder."""
+    try:
+        noted = folder.read(_NOTE, limit=1000).decode("ascii", "replace")
+    except (OSError, LoupeError):
+        return False
+    return hmac.compare_digest(noted.encode(), _seal_of_download(folder, repo, revision).encode())
+
+
+def _seal_of_download(folder: Folder, repo: str, revision: str) -> str:
+    place = os.fsencode(os.path.realpath(folder.path))
+    return seal(_OF_DOWNLOAD, place, repo.encode("utf-8", "replace"), revision.encode("utf-8", "replace"))
 
 
 def seal_of_place(place: str) -> str:
