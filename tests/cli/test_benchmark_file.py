@@ -74,8 +74,34 @@ def test_what_is_wrong_is_named(
     assert said in printed.out + printed.err and "Traceback" not in printed.err
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "how"),
+    [
+        ("import json", "import json, os\nos._exit(0)", "with exit code 0"),
+        ("    for line", "    import os; os._exit(0)\n    for line", "with exit code 0"),
+        ("    return [Score", "    raise SystemExit\n    return [Score", "with exit code 0"),
+        ("    return [Score", "    import os; os.kill(os.getpid(), 9)\n    return [Score", "by signal 9"),
+    ],
+)
+def test_a_file_that_ends_its_process_is_not_right(
+    old: str, new: str, how: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(folder, old, new) == 2
+    assert f"order.py ended the process that checked it, {how}" in capsys.readouterr().err
+
+
 def test_without_its_data_the_option_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(folder, data=False) == 2
     assert "name the folder of its data: --data DIR" in capsys.readouterr().err
     assert main(["run", "order.py", "-e", "pdf_text"]) == 2
     assert "order.py:7: TypeError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_a_file_that_ends_its_process_is_no_right_benchmark(
+    folder: Path, capsys: pytest.CaptureFixture[str], end: str
+) -> None:
+    assert check(folder, "import json\n", f"import json, os\n{end}\n") == 2
+    said = capsys.readouterr().err
+    assert "order.py ended the process that checked it" in said
+    assert "no problem found" not in said

@@ -18,6 +18,7 @@ from loupe.errors import UsageError
 from loupe.files.folder import Folder
 from loupe.pipeline.packs import unpack, write_pack
 from loupe.results.group_titles import run_names
+from loupe.results.groups import Group, group_runs
 from loupe.results.reproduction import checked_run, finished_runs
 from loupe.results.sections import Section, format_estimate, format_margin
 from loupe.runs.folder import RunFolder
@@ -124,6 +125,14 @@ def test_a_folder_that_is_called_like_a_benchmark_never_counts_as_it(tmp_path: P
     there = unpack(tmp_path / "pack.tar.gz", tmp_path / "there")
     assert there.path.name == "own-docvqa" and describe(there)["benchmark"] == "own-docvqa@1"
     assert unpack(tmp_path / "pack.tar.gz", tmp_path / "there", again=True).path == there.path
+
+
+def test_a_folder_with_the_title_of_a_benchmark_is_told_apart(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    (folder / "loupe.toml").write_text('[benchmark]\ntitle = "DocVQA"\n')
+    run = loupe.score(str(folder), {"p0": "alpha"}, runs=tmp_path / "runs", name="model")
+    (group,) = group_runs([RunFolder.open(run.path)], kind=Group)
+    assert group.title == "own-DocVQA"
 
 
 @pytest.mark.parametrize("path", ["./docvqa", "docvqa/", "{}/docvqa"])

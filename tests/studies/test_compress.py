@@ -31,7 +31,7 @@ from loupe.studies.compress.precision import PageCompression, measure
 from loupe.types import Prediction, Result, Sample, SampleScores
 from tests.support.answered import answered_run
 from tests.support.chat_server import Reply, in_thread
-from tests.support.command_line import complaint, loupe
+from tests.support.command_line import complaint, loupe, make_folder
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 60
 
@@ -143,6 +143,15 @@ def test_the_dry_run_shows_all_modes_of_a_folder_and_keeps_a_broken_page_apart(t
     assert all("not an image" in row["error"] for row in rows[5:])
     error, _hint = complaint(loupe("compress", "--image", "pages/bad.png", "--dry-run", cwd=tmp_path))
     assert "not an image" in error
+
+
+def test_a_path_with_a_slash_is_a_folder_though_a_benchmark_is_called_like_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_folder(tmp_path, name="fox")
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(command, ["./fox", "--dry-run"]).exception
+    assert isinstance(refused, UsageError) and refused.message == f"{tmp_path}/fox: no page images"
 
 
 def test_a_server_is_asked_and_its_answer_measured(tmp_path: Path) -> None:

@@ -126,9 +126,9 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
     from loupe.benchmarks.folders.own import check_folder, not_in_samples, open_truth
 
     if folder.suffix == ".py" and not folder.is_dir():
-        from loupe.pipeline.benchmark_check import benchmark_problems
+        from loupe.pipeline.benchmark_check import checked_apart
 
-        _show_problems(folder, benchmark_problems(folder, data), "CONTRIBUTING.md has a file to copy", json=json)
+        _show_problems(folder, checked_apart(folder, data), "CONTRIBUTING.md has a file to copy", json=json)
         named = f" --data {word(data)}" if data else ""
         say(f"{folder}: no problem found; loupe run {word(folder)}{named}")
         return

@@ -17,6 +17,7 @@ from loupe.results.partial_runs import Summarize, other_composites, without
 from loupe.results.scored_here import marked, result_of
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
+from loupe.runs.installed import title_apart
 from loupe.runs.places import Place
 from loupe.stats.analysis import Analysis
 from loupe.types import Benchmark, Measure, PublishedRow, Result, Sample, SampleScores, Unit
@@ -81,8 +82,9 @@ class Group:
 
     @property
     def called(self) -> str:
-        """The benchmark's title, or its id where the benchmark is gone."""
-        return self.benchmark.title if self.benchmark else self.entrants[0].run.info.benchmark_id
+        """The benchmark's title, or its id where the benchmark is gone; a folder is never called like a benchmark."""
+        info = self.entrants[0].run.info
+        return title_apart(info.benchmark, self.benchmark.title) if self.benchmark else info.benchmark_id
 
     @property
     def title(self) -> str:

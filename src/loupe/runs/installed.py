@@ -54,6 +54,16 @@ def id_apart(benchmark: str, ident: str) -> str:
     return f"own-{ident}"
 
 
+def title_apart(benchmark: str, title: str) -> str:
+    """Return the title of `benchmark`, a name or path; a title with the name of an installed benchmark is its alone.
+
+    >>> title_apart("docvqa", "DocVQA"), title_apart("/data/letters", "Doc VQA 2"), title_apart("/data/letters", "Mail")
+    ('DocVQA', 'own-Doc VQA 2', 'Mail')
+    """
+    is_like = not is_installed(benchmark) and any(_bare(ident) in _bare(title) for ident in benchmark_ids())
+    return f"own-{title}" if is_like else title
+
+
 def named_apart(info: RunInfo) -> RunInfo:
     """Return what a `run.json` says, with an id that is no installed benchmark's unless this is its run."""
     ident = id_apart(info.benchmark, info.benchmark_id)

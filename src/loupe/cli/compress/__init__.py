@@ -25,6 +25,7 @@ from loupe.cli.shared.server_options import (
 )
 from loupe.errors import DatasetError, EngineError, UsageError
 from loupe.metrics.vision_tokens import MAX_TILES, MODES
+from loupe.runs.installed import is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +41,17 @@ LISTED = 5
 _PATH = click.Path(path_type=Path)
 
 
+class _RunOrBenchmark(RunPath):
+    """A run, or a benchmark: a path with a slash is a folder, also if a benchmark is called like it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; of a folder the whole one, as a path drops the `./` in front of a name."""
+        found = super().convert(value, param, ctx)
+        return found.absolute() if "/" in str(value) and is_installed(str(found)) else found
+
+
 @click.command("compress")
-@click.argument("runs", metavar="[RUN... | BENCHMARK]", nargs=-1, type=RunPath())
+@click.argument("runs", metavar="[RUN... | BENCHMARK]", nargs=-1, type=_RunOrBenchmark())
 @click.option("--image", type=_PATH, metavar="PATH", help="A page image, or a folder of them.")
 @click.option("--mode", type=click.Choice(list(MODES)), help="Resolution mode. Dry run without one: all of them.")
 @click.option("--ground-truth", type=_PATH, metavar="PATH", help="Text of the page; folder of texts; Fox's JSON.")
