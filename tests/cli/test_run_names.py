@@ -131,7 +131,7 @@ def test_a_folder_with_the_title_of_a_benchmark_is_told_apart(tmp_path: Path) ->
     folder = make_folder(tmp_path)
     (folder / "loupe.toml").write_text('[benchmark]\ntitle = "DocVQA"\n')
     run = loupe.score(str(folder), {"p0": "alpha"}, runs=tmp_path / "runs", name="model")
-    (group,) = group_runs([RunFolder.open(run.path)], kind=Group)
+    (group,) = group_runs([run.path], Group)
     assert group.title == "own-DocVQA"
 
 
