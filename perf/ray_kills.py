@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.support.cluster.ray_cluster import RayCluster
+from tests.features.cluster.support.ray_cluster import RayCluster
 
 NODES, CPUS = 3, 2
 PAUSE = (1.0, 5.0)

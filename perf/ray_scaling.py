@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.cluster.ray_cluster import RayCluster
+from tests.features.cluster.support.ray_cluster import RayCluster
 
 WAIT = 0.5
 #: Bytes of a page, and pages for each worker.
@@ -44,8 +44,8 @@ def make_folder(root: Path, pages: int) -> None:
 
 def read(workers: int, cpus: float) -> dict[str, float]:
     """Read a folder in this process, on a cluster if a worker takes `cpus` of one; pages and CPU seconds per second."""
-    from loupe.cluster.cluster import Cluster
     from loupe.engines.registry import WorkerNeeds, load_profile
+    from loupe.features.cluster.executor import Cluster
     from loupe.inference.progress import Progress
     from loupe.pipeline import Plan, infer
 
@@ -55,7 +55,7 @@ def read(workers: int, cpus: float) -> dict[str, float]:
     given: dict[str, Any] = {"worker": WorkerNeeds(cpus=cpus)} if cpus else {"concurrency": workers}
     label, profile = load_profile(f"python:{root}/reader.py:read", given)
     cluster = Cluster("ray") if cpus else None
-    plan = Plan(benchmark=str(root / "own"), label=label, profile=profile, runs=root / "runs", cluster=cluster)
+    plan = Plan(benchmark=str(root / "own"), label=label, profile=profile, runs=root / "runs", executor=cluster)
     progress = Progress()
     seen: list[tuple[float, float, int]] = []
     over = threading.Event()

@@ -10,6 +10,7 @@ The groups:
 - `profiles`: a package whose folder holds profiles of engines (TOML);
 - `server_kinds`: a package whose folder holds kinds of model servers (`servers.toml`, as in `servers/templates.toml`);
 - `server_plans`: a function of a profile, what `--size` says and if vectors are wanted, that gives a `ServerPlan`;
+- `executors`: a function that gives an `Executor` of `loupe.pipeline.plan`, by the name that `--on` takes;
 - `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`;
 - `result_notes`: a function of the folder of a run that gives lines for a person, said under its result.
 """

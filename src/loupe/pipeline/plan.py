@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -33,7 +33,8 @@ from loupe.typed import storable
 from loupe.types import Benchmark, Engine, Sample
 
 if TYPE_CHECKING:
-    from loupe.cluster.cluster import Cluster
+    from loupe.inference.progress import Progress
+    from loupe.scoring.process import Hands
 
 #: What OCR alone does not give, by the task; and the tasks that ask something of a text, which a text model can answer.
 NOT_BY_OCR = {"table": "tables", "fields": "fields", "class": "labels", "question": "answers", "formula": "LaTeX"}
@@ -42,6 +43,23 @@ ASKED = frozenset({"fields", "class", "question"})
 _ASKED = 16
 #: The kind of engine that is both.
 OCR_AND_TEXT = "ocr_and_text"
+
+
+class Executor(Protocol):
+    """What reads and scores elsewhere, such as a cluster (hooks of the group `executors`). `tell` takes its remarks."""
+
+    tell: Callable[[str], None]
+
+    def reads(self, profile: Profile) -> bool:
+        """Return whether it opens this engine; the others ask a server, from this process."""
+
+    def open_profile(
+        self, profile: Profile, progress: Progress, known: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Engine]:
+        """Open an engine; `known` are its facts in the run so far. Raises what opening it raises."""
+
+    def hands(self, benchmark: str, adapters: Sequence[str]) -> Hands:
+        """Return its processes as scorers of a benchmark."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +73,7 @@ class Plan:
     profile's prices. `shared`: others on this machine may read a new run folder. `repeats` names the run that this one
     repeats. `opener` opens an engine that lives in this process; without it the profile is opened. A run that is not
     `lasting` goes with this process: nobody continues it, and its answers are not written as files beside it. With a
-    `cluster` its nodes read and score.
+    `executor` its machines read and score.
     """
 
     benchmark: str
@@ -79,7 +97,7 @@ class Plan:
     lasting: bool = True
     alone: bool = True
     opener: Callable[[], AbstractAsyncContextManager[Engine]] | None = None
-    cluster: Cluster | None = None
+    executor: Executor | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "profile", self.profile.for_benchmark(benchmark_id(self.benchmark)))

@@ -64,7 +64,7 @@ from loupe.typed import encode_json
 from loupe.types import FAILED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
 
 if TYPE_CHECKING:
-    from loupe.cluster.cluster import Cluster
+    from loupe.pipeline.plan import Executor
 
 #: Predictions that may wait for their score before inference waits too; bounds memory when scoring is the slower part.
 _SCORING_AHEAD = 256
@@ -103,11 +103,13 @@ def score_run(
     options: Mapping[str, str] | None = None,
     data: Path | None = None,
     say: Say | None = None,
-    cluster: Cluster | None = None,
+    executor: Executor | None = None,
     fresh: bool = False,
 ) -> Result:
     """`score_again` for who has no event loop."""
-    return asyncio.run(score_again(place, jobs=jobs, options=options, data=data, say=say, cluster=cluster, fresh=fresh))
+    return asyncio.run(
+        score_again(place, jobs=jobs, options=options, data=data, say=say, executor=executor, fresh=fresh)
+    )
 
 
 async def score_again(
@@ -117,7 +119,7 @@ async def score_again(
     options: Mapping[str, str] | None = None,
     data: Path | None = None,
     say: Say | None = None,
-    cluster: Cluster | None = None,
+    executor: Executor | None = None,
     fresh: bool = False,
 ) -> Result:
     """Score the predictions of a run again; unchanged samples are reused. No engine, no network.
@@ -141,9 +143,9 @@ async def score_again(
         standing = None if fresh else standing_result(folder, benchmark_of_run(folder.info.benchmark), found)
         if say and not standing and folder.is_of_others():
             say(_of_others(folder))
-        if cluster is not None and say is not None:
-            cluster.tell = say
-        return standing or await _score(folder, found, jobs=jobs, cluster=cluster, fresh=fresh)
+        if executor is not None and say is not None:
+            executor.tell = say
+        return standing or await _score(folder, found, jobs=jobs, executor=executor, fresh=fresh)
 
 
 async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scoring: bool) -> RunFolder:
@@ -160,8 +162,8 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
         refuse_plain_ocr(plan, found.all_tasks)
     info = make_info(plan, benchmark, found)
     progress.engine, progress.benchmark = info.engine, plan.benchmark
-    if plan.cluster is not None:
-        plan.cluster.tell = progress.tell
+    if plan.executor is not None:
+        plan.executor.tell = progress.tell
     progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
     check_first(plan, info, found.ids)
     hint = keep_both(plan.folder, info) or keep_unchanged(
@@ -193,7 +195,7 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
                 progress.remark = changed or progress.remark
             if folder.is_of_others():
                 progress.tell(_of_others(folder))
-            await _score(folder, found, jobs=plan.jobs, cluster=plan.cluster)
+            await _score(folder, found, jobs=plan.jobs, executor=plan.executor)
         if plan.lasting:
             _export(folder, benchmark, asked, progress)
         return folder
@@ -202,11 +204,11 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
 def _opened(
     plan: Plan, folder: RunFolder, progress: Progress, keeper: Keeper | None
 ) -> AbstractAsyncContextManager[Engine]:
-    """The engine of a plan: in this process, on the nodes of a cluster, or on this machine."""
+    """The engine of a plan: in this process, by an executor elsewhere, or on this machine."""
     if plan.opener is not None:
         return plan.opener()
-    if plan.cluster is not None and plan.cluster.reads(plan.profile):
-        return plan.cluster.open_profile(plan.profile, progress, folder.info.facts)
+    if plan.executor is not None and plan.executor.reads(plan.profile):
+        return plan.executor.open_profile(plan.profile, progress, folder.info.facts)
     return open_profile(plan.profile, folder=folder.files, keeper=keeper, watch=watch_of(progress))
 
 
@@ -214,9 +216,9 @@ def _of_others(folder: RunFolder) -> str:
     return f"{folder.path}: its scores were not made by your Loupe on this machine, so they are made anew"
 
 
-def _score_pool(benchmark: str, adapters: Sequence[str], jobs: int | None, cluster: Cluster | None) -> ScorePool:
-    """Who scores: the nodes of a cluster, or this machine."""
-    return ScorePool(benchmark, adapters, jobs=jobs, hands=cluster.hands(benchmark, adapters) if cluster else None)
+def _score_pool(benchmark: str, adapters: Sequence[str], jobs: int | None, executor: Executor | None) -> ScorePool:
+    """Who scores: an executor elsewhere, or this machine."""
+    return ScorePool(benchmark, adapters, jobs=jobs, hands=executor.hands(benchmark, adapters) if executor else None)
 
 
 def _not_smaller(folder: RunFolder, wanted: RunInfo) -> str:
@@ -320,7 +322,7 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
     running = RunningScore(benchmark)
     tasks: set[asyncio.Task[None]] = set()
     with (
-        _score_pool(plan.benchmark, plan.profile.adapters, plan.jobs, plan.cluster) as pool,
+        _score_pool(plan.benchmark, plan.profile.adapters, plan.jobs, plan.executor) as pool,
         work.folder.scores_log() as log,
     ):
         ahead = _ahead(benchmark, pool)
@@ -376,7 +378,7 @@ async def _score_samples(
     scored: Mapping[str, Place],
     *,
     jobs: int | None,
-    cluster: Cluster | None,
+    executor: Executor | None,
 ) -> str:
     """Store the scores of every sample with a prediction, in order, and return the sha256 of their file.
 
@@ -396,7 +398,7 @@ async def _score_samples(
         write(line)
 
     with (
-        _score_pool(info.benchmark, info.adapters, jobs, cluster) as pool,
+        _score_pool(info.benchmark, info.adapters, jobs, executor) as pool,
         folder.reader() as read,
         folder.score_reader() as read_scores,
         folder.digest_reader() as digest,
@@ -433,7 +435,7 @@ async def _score_samples(
 
 
 async def _score(
-    folder: RunFolder, found: Survey, *, jobs: int | None, cluster: Cluster | None, fresh: bool = False
+    folder: RunFolder, found: Survey, *, jobs: int | None, executor: Executor | None, fresh: bool = False
 ) -> Result:
     """The scoring stage: every sample in order, reusing lines whose digest still fits; then the result."""
     info = folder.info
@@ -443,9 +445,9 @@ async def _score(
     began = time.monotonic()
     try:
         scored = {} if fresh else folder.score_places()
-        scores = await _score_samples(folder, benchmark, predictions, scored, jobs=jobs, cluster=cluster)
+        scores = await _score_samples(folder, benchmark, predictions, scored, jobs=jobs, executor=executor)
     except _ChangedScoresError:  # The answers are still there.
-        scores = await _score_samples(folder, benchmark, predictions, {}, jobs=jobs, cluster=cluster)
+        scores = await _score_samples(folder, benchmark, predictions, {}, jobs=jobs, executor=executor)
     missing = [sample for sample in asked_ids(found.ids, info) if sample not in predictions]
     rows = folder.stored_scores()
     scoring_seconds, speed = time.monotonic() - began, speed_of(folder, predictions)

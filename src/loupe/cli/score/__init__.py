@@ -18,8 +18,8 @@ from loupe.cli.shared.beside import (
     published_option,
     show_beside,
 )
-from loupe.cli.shared.cluster_options import ON, SHARED_DATA, open_cluster
 from loupe.cli.shared.errors import report_error
+from loupe.cli.shared.executor_options import ON, SHARED_DATA, open_executor
 from loupe.cli.shared.exit_verdict import (
     Floor,
     fail_under_option,
@@ -112,7 +112,7 @@ def command(
     target = _unpacked(target, flags["runs"])
     data = flags["data"]
     assert data is None or isinstance(data, Path)
-    cluster = open_cluster(on, shared_data=shared_data)
+    executor = open_executor(on, shared_data=shared_data)
     wanted = Wanted(
         jobs=jobs,
         data=data,
@@ -120,7 +120,7 @@ def command(
         fail_under=fail_under,
         measure=by_measure,
         by=by,
-        cluster=cluster,
+        executor=executor,
         fresh=fresh,
     )
     if are_runs(target):
@@ -202,7 +202,7 @@ def _score(
     # Files and folders that a run names are the business of what scores it.
     if is_installed(benchmark := RunFolder.open(paths[0]).info.benchmark):
         say_of_cache(benchmark)
-    score = partial(score_run, jobs=wanted.jobs, say=say, cluster=wanted.cluster, fresh=wanted.fresh)
+    score = partial(score_run, jobs=wanted.jobs, say=say, executor=wanted.executor, fresh=wanted.fresh)
     return [(path, score(path, options=options, data=data)) for path in paths]
 
 

@@ -16,7 +16,7 @@ from loupe.errors import RunError, UsageError, word
 from loupe.files.foreign import real_path
 
 if TYPE_CHECKING:
-    from loupe.cluster.cluster import Cluster
+    from loupe.pipeline.plan import Executor
     from loupe.results.comparing.moved_results import Rescored
     from loupe.runs.folder import RunFolder
     from loupe.runs.info import RunInfo
@@ -33,7 +33,7 @@ class Wanted:
     fail_under: str | None = None
     measure: str = ""
     by: str = ""
-    cluster: Cluster | None = None
+    executor: Executor | None = None
     fresh: bool = False
 
 
@@ -108,7 +108,7 @@ def _score_one(folder: RunFolder, wanted: Wanted, outcome: _Outcome) -> None:
 
     before, data = _result(folder), _data_of(folder.info, wanted.data)
     floor = floor_of(folder.info, data, wanted)
-    now = score_run(folder.path, jobs=wanted.jobs, data=data, say=say, cluster=wanted.cluster, fresh=wanted.fresh)
+    now = score_run(folder.path, jobs=wanted.jobs, data=data, say=say, executor=wanted.executor, fresh=wanted.fresh)
     outcome.rescored.append(Rescored(run=str(folder.path), before=before, now=now))
     outcome.codes.append(verdict(now, floor, strict=wanted.strict))
 

@@ -15,8 +15,8 @@ from loupe.cli.select.result_files import Results, check_targets
 from loupe.cli.select.select_options import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.chosen_engines import DEFAULT, agree_to_send
-from loupe.cli.shared.cluster_options import ON, open_cluster
 from loupe.cli.shared.errors import MISSING
+from loupe.cli.shared.executor_options import ON, open_executor
 from loupe.cli.shared.output import json_file_option, plain_option, resume_option, runs_option, say, shared_option
 from loupe.typed import convert
 
@@ -132,8 +132,8 @@ def _select(flags: Flags, folder: Path) -> int:
     for phase in phases:
         if foreign := foreign_list(lists[phase], phase, backend):
             terminal.tell(foreign)
-    cluster = open_cluster(flags.on, shared_data=False, profiles=[ocr] if ocr else ())
-    wanted = Wanted(folder=folder, ocr=ocr, cluster=cluster)
+    executor = open_executor(flags.on, shared_data=False, profiles=[ocr] if ocr else ())
+    wanted = Wanted(folder=folder, ocr=ocr, executor=executor)
 
     def preparing(what: str, done: int) -> None:
         progress.show(f"{what}: {done}/{len(documents)} documents")

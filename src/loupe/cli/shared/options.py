@@ -13,8 +13,8 @@ import msgspec
 from loupe.benchmarks.registry import check_options, get_benchmark, is_own_folder
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.chosen_engines import engine_names, open_engines
-from loupe.cli.shared.cluster_options import ON, SHARED_DATA, WORKER, open_cluster
 from loupe.cli.shared.engine_settings import PROMPT_OPTIONS, split_options
+from loupe.cli.shared.executor_options import ON, SHARED_DATA, WORKER, open_executor
 from loupe.cli.shared.flags import Flags
 from loupe.cli.shared.output import fresh_option, runs_option, shared_option
 from loupe.cli.shared.repeated_runs import repeated
@@ -263,7 +263,7 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
 
     if flags.worker is not None and flags.on is None:
         raise UsageError("--worker goes with --on", hint="--on ray")
-    cluster = open_cluster(flags.on, shared_data=flags.shared_data, profiles=engines)
+    executor = open_executor(flags.on, shared_data=flags.shared_data, profiles=engines)
     plans = [
         Plan(
             benchmark=entry.benchmark,
@@ -283,7 +283,7 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
             jobs=flags.jobs,
             max_cost=flags.max_cost,
             shared=flags.shared,
-            cluster=cluster,
+            executor=executor,
             alone=len(engines) * len(asked) * flags.repeats == 1,
         )
         for label, profile in engines

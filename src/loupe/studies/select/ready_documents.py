@@ -25,7 +25,7 @@ from loupe.typed import encode_json, json_decoder
 from loupe.types import Engine, PageSource, Request
 
 if TYPE_CHECKING:
-    from loupe.cluster.cluster import Cluster
+    from loupe.pipeline.plan import Executor
 
 #: A text layer with so many characters is used as it stands; no text is longer.
 LAYER_CHARACTERS, MOST_CHARACTERS = 50, 12_000
@@ -38,12 +38,12 @@ _READERS = 4
 class Wanted:
     """What is to be made: pictures into `folder`; texts, where `ocr` names the engine for what has no text layer.
 
-    With a `cluster` the engine reads on its nodes.
+    With an `executor` the engine reads on its machines.
     """
 
     folder: Path
     ocr: tuple[str, Profile] | None = None
-    cluster: Cluster | None = None
+    executor: Executor | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +141,8 @@ async def _recognise(
 
     async with AsyncExitStack() as stack:
         files = Folder(wanted.folder)
-        if wanted.cluster is not None and wanted.cluster.reads(profile):
-            opened = wanted.cluster.open_profile(profile, Progress())
+        if wanted.executor is not None and wanted.executor.reads(profile):
+            opened = wanted.executor.open_profile(profile, Progress())
         else:
             opened = open_profile(profile, folder=files)
         engine = await stack.enter_async_context(opened)

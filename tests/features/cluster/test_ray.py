@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from tests.support.cluster.ray_cluster import RayCluster
+from tests.features.cluster.support.ray_cluster import RayCluster
 from tests.support.command_line import command, environment
 
 pytest.importorskip("ray")

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from loupe.cluster import engine_pool as pools
-from loupe.cluster.engine_host import EngineHost, NodeError, Opened, Order
-from loupe.cluster.engine_pool import EnginePool, engine_pool
-from loupe.cluster.nodes import LostClusterError, Nodes
-from loupe.cluster.pages import Packing
 from loupe.engines.registry import WorkerNeeds, load_profile
 from loupe.errors import EngineError, EngineUnavailableError, LoupeError
+from loupe.features.cluster import engine_pool as pools
+from loupe.features.cluster.engine_host import EngineHost, NodeError, Opened, Order
+from loupe.features.cluster.engine_pool import EnginePool, engine_pool
+from loupe.features.cluster.nodes import LostClusterError, Nodes
+from loupe.features.cluster.pages import Packing
 from loupe.inference.concurrency import AdaptivePlaces
 from loupe.inference.progress import Progress
 from loupe.types import Engine, Output, Request
-from tests.support.cluster.ray_stub import RayError, StubNodes, StubRay
+from tests.features.cluster.support.ray_stub import RayError, StubNodes, StubRay
 
 pytest.importorskip("ray")
 
@@ -183,7 +183,7 @@ def test_a_node_with_a_full_disk_is_named_and_costs_no_page() -> None:
 
 def test_a_host_says_that_its_disk_is_full_and_blames_no_page(tmp_path: Any) -> None:
     """As `EngineHost` sees it: the pages cannot be laid down, or the engine meets the full disk itself."""
-    from loupe.cluster.pages import Shipped, Spool
+    from loupe.features.cluster.pages import Shipped, Spool
 
     host = EngineHost()
     host._spool = Spool(tmp_path / "gone")

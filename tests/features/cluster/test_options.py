@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from loupe.cluster import connection, pages
-from loupe.cluster.cluster import check_profile, runs_on_nodes
-from loupe.cluster.connection import _hush, _listed, check_address
-from loupe.cluster.engine_host import Order, code_of
-from loupe.cluster.nodes import Node
-from loupe.cluster.pages import Packing, Shipped, Spool, named_again
-from loupe.cluster.sameness import differences, differing, versions
-from loupe.cluster.scoring_host import carrying, files_of
 from loupe.engines.registry import load_profile
 from loupe.errors import ProfileError, UsageError
+from loupe.features.cluster import connection, pages
+from loupe.features.cluster.connection import _hush, _listed, check_address
+from loupe.features.cluster.engine_host import Order, code_of
+from loupe.features.cluster.executor import check_profile, runs_on_nodes
+from loupe.features.cluster.nodes import Node
+from loupe.features.cluster.pages import Packing, Shipped, Spool, named_again
+from loupe.features.cluster.sameness import differences, differing, versions
+from loupe.features.cluster.scoring_host import carrying, files_of
 from loupe.files.scratch import clear_away
 from loupe.helpers import for_children, for_own_program
 from loupe.types import PdfPage, Request, Sample

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from loupe.cluster import scoring_hands
-from loupe.cluster.scoring_hands import ScoringHands
 from loupe.errors import LoupeError
+from loupe.features.cluster import scoring_hands
+from loupe.features.cluster.scoring_hands import ScoringHands
 from loupe.scoring.pool import ScorePool
 from loupe.scoring.process import NobodyYetError
 from loupe.types import Prediction, Sample, SampleScores
-from tests.support.cluster.ray_stub import RayError, StubNodes, StubRay
+from tests.features.cluster.support.ray_stub import RayError, StubNodes, StubRay
 from tests.support.command_line import make_folder
 
 pytest.importorskip("ray")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import cast
 
 from loupe.benchmarks.registry import benchmark_ids
-from loupe.cluster.pages import NODE_FOLDER
-from loupe.cluster.sameness import differences, differing
 from loupe.data.pages import document_page
 from loupe.errors import LoupeError
+from loupe.features.cluster.pages import NODE_FOLDER
+from loupe.features.cluster.sameness import differences, differing
 from loupe.files.foreign import read_data
 from loupe.files.scratch import lay_down, scratch_folder
 from loupe.scoring.process import Process

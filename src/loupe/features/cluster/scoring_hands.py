@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks.registry import load_benchmark
-from loupe.cluster.nodes import LostClusterError, Node, Nodes
-from loupe.cluster.sameness import versions
-from loupe.cluster.scoring_host import ScoringHost, ScoringOrder, carrying, files_of
 from loupe.errors import EngineUnavailableError, LoupeError
+from loupe.features.cluster.nodes import LostClusterError, Node, Nodes
+from loupe.features.cluster.sameness import versions
+from loupe.features.cluster.scoring_host import ScoringHost, ScoringOrder, carrying, files_of
 from loupe.scoring.child import Start
 from loupe.scoring.digest import scorer_digest
 from loupe.scoring.process import NobodyYetError, WorkerGoneError, WorkerLostError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from loupe.cluster.nodes import Node
+from loupe.features.cluster.nodes import Node
 
 Fault = Callable[[str, str, Any, tuple[Any, ...]], None]
 

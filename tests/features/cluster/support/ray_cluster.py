@@ -37,7 +37,7 @@ class RayCluster:
     def __enter__(self) -> RayCluster:
         keys = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16), "RAY_USAGE_STATS_ENABLED": "0"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.cluster.ray_cluster"],
+            [sys.executable, "-m", "tests.features.cluster.support.ray_cluster"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

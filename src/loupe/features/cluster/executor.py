@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from loupe.cluster.connection import connect
-from loupe.cluster.engine_host import Order, code_of
-from loupe.cluster.engine_pool import EnginePool, engine_pool
-from loupe.cluster.nodes import Nodes
-from loupe.cluster.pages import Packing
-from loupe.cluster.sameness import versions
-from loupe.cluster.scoring_hands import ScoringHands
 from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.registry import Profile, WorkerNeeds
 from loupe.errors import UsageError
+from loupe.features.cluster.connection import check_address, connect
+from loupe.features.cluster.engine_host import Order, code_of
+from loupe.features.cluster.engine_pool import EnginePool, engine_pool
+from loupe.features.cluster.nodes import Nodes
+from loupe.features.cluster.pages import Packing
+from loupe.features.cluster.sameness import versions
+from loupe.features.cluster.scoring_hands import ScoringHands
 from loupe.inference.progress import Progress
 from loupe.scoring.process import Hands
 from loupe.types import Engine
@@ -84,6 +84,22 @@ class Cluster:
         serves = isinstance(profile, ChatSettings)
         has_gpus = any(node.gpus for node in self.nodes.now().values())
         return WorkerNeeds(gpus=1.0 if serves and has_gpus else 0.0)
+
+
+def open_cluster(
+    on: str, shared_data: bool, profiles: Sequence[tuple[str, Profile]], say: Callable[[str], None]
+) -> Cluster:
+    """Connect to the cluster that `--on` names. Raises UsageError for settings that do not go with it."""
+    check_address(on)
+    for _, profile in profiles:
+        check_profile(profile)
+    for label in dict.fromkeys(label for label, profile in profiles if not runs_on_nodes(profile)):
+        say(f"{label} is asked from this machine: a client needs no cluster; scoring runs there")
+    passed = {name for _, profile in profiles for name in getattr(profile, "pass_env", ())}
+    cluster = Cluster(on, shared_data=shared_data, passed=passed)
+    where = "no Ray cluster is running: started one on this machine" if cluster.is_started_here else "Ray cluster"
+    say(f"{where}: {cluster.called()}")
+    return cluster
 
 
 def runs_on_nodes(profile: Profile) -> bool:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from loupe.cluster.engine_host import EngineHost, NodeError, Opened, Order
-from loupe.cluster.nodes import Node, Nodes
-from loupe.cluster.pages import Packing
-from loupe.cluster.sameness import differing
 from loupe.engines.registry import WorkerNeeds
 from loupe.errors import AccountError, EngineError, EngineUnavailableError, LoupeError, in_words
+from loupe.features.cluster.engine_host import EngineHost, NodeError, Opened, Order
+from loupe.features.cluster.nodes import Node, Nodes
+from loupe.features.cluster.pages import Packing
+from loupe.features.cluster.sameness import differing
 from loupe.inference.concurrency import AdaptivePlaces, Places
 from loupe.inference.progress import Progress
 from loupe.runs.info import PLACES
