@@ -41,6 +41,19 @@ def test_deepseek_reads_in_the_mode_it_is_told_with_transformers(
     assert (generated["rules"], generated["no_repeat_ngram_size"], generated["max_new_tokens"]) == (1, 0, 8192)
 
 
+def test_a_package_starts_in_an_empty_folder_and_finds_what_is_named_relative_to_ours(
+    page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(page.parent)
+    Path("weights").mkdir()
+    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    assert answer("deepseek-ocr-sdk", Path(page.name), model="./weights").text
+    (loaded,) = stand_in.notes("model")
+    assert loaded["name"] == str(page.parent / "weights")
+    (started,) = stand_in.notes("started")
+    assert started["folder"] != str(page.parent) and started["files"] == ["in-use"]
+
+
 def test_deepseek_without_our_rule_is_left_to_its_own_and_cut_at_the_limit(
     page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

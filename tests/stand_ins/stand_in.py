@@ -51,3 +51,6 @@ def look_at(path: str | Path) -> str:
         return path.stem
     with Image.open(path) as image:
         return f"{path.stem} {image.width}x{image.height}"
+
+
+note("started", folder=os.getcwd(), files=os.listdir())  # noqa: PTH109, PTH208

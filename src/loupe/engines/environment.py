@@ -19,6 +19,7 @@ from loupe.engines.environments.settings import Settings
 from loupe.engines.environments.speech import ForeignInterpreter, Page, Start
 from loupe.engines.pages.page_files import page_file, single_page
 from loupe.engines.pages.page_reader import PageReader, page_reader
+from loupe.engines.shared.model_names import from_anywhere
 from loupe.engines.shared.source_digests import short_digest
 from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.engines.workers.cores import cores, memory_share
@@ -69,7 +70,7 @@ async def reader_pool(settings: Settings, *, download: bool = False) -> AsyncIte
     limit = int(settings.memory * 1e9) if settings.memory else None if settings.gpu_list else memory_share(workers)
     start = Start(
         reader=str(reader_of(settings)),
-        options=settings.options,
+        options=from_anywhere(settings.options),
         packages=list(settings.pins),
         hosts=[*settings.may_reach, *settings.hosts],
         memory=limit,

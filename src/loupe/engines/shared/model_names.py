@@ -1,8 +1,10 @@
-"""Names of models on a hub, which a folder of the same name must not take over."""
+"""Names of models on a hub, which a folder of the same name must not take over, and places of your own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from loupe.errors import UsageError
 
@@ -19,3 +21,16 @@ def refuse_folder_instead(model: str, folder: Path | None = None) -> None:
             f"{place.absolute()} would be loaded instead of the model {model}, and its code would run",
             hint=f"if you mean the folder: ./{model}; else work in another folder, or move it away",
         )
+
+
+def from_anywhere(value: Any) -> Any:
+    """Return a setting for a process that starts in another folder: `./MODEL` and the like as absolute paths.
+
+    >>> from_anywhere({"model": "org/model", "paths": ["/weights"]})
+    {'model': 'org/model', 'paths': ['/weights']}
+    """
+    if isinstance(value, str):
+        return str(Path(value).absolute()) if value.startswith(("./", "../")) else value
+    if isinstance(value, Mapping):
+        return {name: from_anywhere(one) for name, one in value.items()}
+    return [from_anywhere(one) for one in value] if isinstance(value, list | tuple) else value

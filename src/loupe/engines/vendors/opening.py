@@ -10,10 +10,11 @@ from importlib.util import find_spec
 
 from loupe.engines.pages.page_files import page_file, single_page
 from loupe.engines.pages.page_reader import page_reader
-from loupe.engines.shared.model_names import refuse_folder_instead
+from loupe.engines.shared.model_names import from_anywhere, refuse_folder_instead
 from loupe.engines.vendors.settings import SdkSettings
 from loupe.engines.workers.isolation import worker_pool
 from loupe.errors import MissingToolError
+from loupe.files.scratch import scratch_folder
 from loupe.types import Engine, Output, PdfPage, Request
 
 #: What every one of these packages reads from a file.
@@ -65,25 +66,31 @@ async def open_package(
     facts: Mapping[str, str],
     healthy: Callable[[], Awaitable[bool]] | None = None,
 ) -> AsyncIterator[Engine]:
-    """Load the package in a worker, then yield the engine. A crash or a hang costs the page that it happens on."""
+    """Load the package in a worker, then yield the engine. A crash or a hang costs the page that it happens on.
+
+    The worker starts in an empty folder, so the package finds no settings and no modules of a stranger's there.
+    """
     refuse_folder_instead(str(work.arguments.get("model", "")))
     workers = settings.concurrency or 1
-    async with (
-        page_reader(timeout=settings.timeout, workers=workers) as reader,
-        worker_pool(
-            work.factory,
-            {**work.arguments, "download": settings.download},
-            workers=workers,
-            environment={**work.environment, **({} if settings.download else _OFFLINE)},
-            load_timeout=settings.load_timeout,
-        ) as pool,
-    ):
+    with scratch_folder("loupe-engine-") as folder:
+        async with (
+            page_reader(timeout=settings.timeout, workers=workers) as reader,
+            worker_pool(
+                work.factory,
+                {**from_anywhere(work.arguments), "download": settings.download},
+                workers=workers,
+                environment={**work.environment, **({} if settings.download else _OFFLINE)},
+                load_timeout=settings.load_timeout,
+                folder=folder,
+            ) as pool,
+        ):
 
-        async def predict(request: Request) -> Output:
-            page = single_page(request)
-            if work.takes_pdf and isinstance(page, PdfPage) and not page.variant:
-                return await pool.ask(request, timeout=settings.timeout)
-            async with page_file(page, longest=None, dpi=settings.dpi, formats=_FORMATS, reader=reader) as path:
-                return await pool.ask(replace(request, images=(path,)), timeout=settings.timeout)
+            async def predict(request: Request) -> Output:
+                page = single_page(request)
+                if work.takes_pdf and isinstance(page, PdfPage) and not page.variant:
+                    anywhere = replace(request, images=(replace(page, path=page.path.absolute()),))
+                    return await pool.ask(anywhere, timeout=settings.timeout)
+                async with page_file(page, longest=None, dpi=settings.dpi, formats=_FORMATS, reader=reader) as path:
+                    return await pool.ask(replace(request, images=(path.absolute(),)), timeout=settings.timeout)
 
-        yield Engine(predict=predict, facts={**facts, **pool.facts}, healthy=healthy)
+            yield Engine(predict=predict, facts={**facts, **pool.facts}, healthy=healthy)

@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -156,16 +157,20 @@ async def worker_pool(
     load_timeout: float = 600.0,
     lazy: bool = False,
     bounded: bool = False,
+    folder: Path | None = None,
 ) -> AsyncIterator[WorkerPool]:
     """A pool whose workers call `factory` (`module:function`) once with `settings` as keyword arguments.
 
     It must return `Loaded`: the function that reads, and facts about the engine. It runs in the worker alone, so heavy
     imports belong into it. `environment` is all that workers get; by default, everything that is no secret. A `lazy`
     pool starts no worker before the first request. `bounded` workers only read pages, within `loupe.data.bounds`.
+    They start in `folder`; by default, in the caller's.
     """
     start = Start(factory=factory, settings=dict(settings), bounded=bounded)
     environments = [for_children() if environment is None else environment] * workers
-    async with interpreter_pool(OwnInterpreter(start), environments, load_timeout=load_timeout, lazy=lazy) as pool:
+    async with interpreter_pool(
+        OwnInterpreter(start, folder), environments, load_timeout=load_timeout, lazy=lazy
+    ) as pool:
         yield pool
 
 
