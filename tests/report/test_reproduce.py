@@ -170,7 +170,7 @@ def test_the_report_marks_published_rows_and_gives_them_neither_rank_nor_interva
     assert (
         '<td class="rank">–</td>' in row and "unpublished [1]" in row and "<svg" not in row and ">838 / 1,000<" in row
     )
-    assert "[1] measured by the project that asked for Loupe, not published" in page
+    assert "[1] measured by an unpublished source, not published" in page
 
 
 def test_score_shows_them_beside_a_run(here: Path) -> None:

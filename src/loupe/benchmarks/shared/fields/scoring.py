@@ -58,7 +58,7 @@ RULES: Mapping[str, Rules] = {
     "normalized": Rules(read_with_fallback, _normalized_similarity),
 }
 
-#: The number that the project that asked for Loupe calls KIE. Protocol: docs/benchmarks/nanonets_kie.md.
+#: The number that an unpublished source calls KIE. Protocol: docs/benchmarks/nanonets_kie.md.
 KIE = Composite(name="kie", of=("nanonets_kie", "handwritten_forms"))
 
 MEASURES = (
