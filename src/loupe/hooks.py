@@ -12,6 +12,10 @@ The groups:
 - `server_plans`: a function of a profile, what `--size` says and if vectors are wanted, that gives a `ServerPlan`;
 - `executors`: a function that gives an `Executor` of `loupe.pipeline.plan`, by the name that `--on` takes;
 - `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`;
+- `published`: a package whose folder holds published figures (`<benchmark>.toml`, as in `benchmarks/published/`);
+- `verify_cases`: a package whose folder holds cases for `loupe verify` (`<benchmark>.jsonl`, as in `verify_cases/`);
+- `report_pictures`: a function of a group of runs and of a function from sample to address that gives HTML (`Markup`)
+  for the report, "" for none;
 - `result_notes`: a function of the folder of a run that gives lines for a person, said under its result.
 """
 
@@ -24,9 +28,12 @@ import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loupe.errors import LoupeError, in_words
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FEATURES = "loupe.features"
 
@@ -119,6 +126,13 @@ def loaded(group: str) -> Iterator[tuple[str, Any]]:
             yield name, hook.load()
         except HookError as error:
             left_out(error)
+
+
+def folders(group: str) -> list[Path]:
+    """Return the folders of the packages of a group."""
+    from pathlib import Path
+
+    return [Path(folder) for _, package in loaded(group) for folder in package.__path__]
 
 
 def called(group: str, *arguments: object) -> Iterator[Any]:

@@ -168,7 +168,7 @@ def bound_names(package: str, init: Path) -> set[str]:
 
 
 def test_no_module_hides_a_name_of_its_package() -> None:
-    """Importing `cli/compress/tables.py` would replace a function `tables` that `cli/compress/__init__.py` uses."""
+    """Importing `x/tables.py` would replace a function `tables` that `x/__init__.py` uses."""
     source = Path(loupe.__file__).parent
     hidden = []
     # `loupe.metrics` names functions as their modules, and imports these modules itself, before anybody else can.

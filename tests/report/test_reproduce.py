@@ -15,6 +15,7 @@ from loupe.benchmarks.published import published_rows
 from loupe.cli.reproduce import reproductions
 from loupe.engines.registry import load_profile
 from loupe.errors import UsageError
+from loupe.hooks import folders
 from loupe.results.deciding import deciding
 from loupe.results.published import NOT_MEASURED, listing
 from tests.support.chat_server import Reply, in_thread
@@ -122,7 +123,11 @@ def test_the_command_names_the_version_that_was_published(tmp_path: Path) -> Non
 
 def test_all_that_is_published_is_listed_with_its_sources(tmp_path: Path) -> None:
     rows = json.loads(loupe("reproduce", "--json", cwd=tmp_path).stdout)
-    files = (tomllib.loads(path.read_text()) for path in PUBLISHED.glob("*.toml"))
+    files = (
+        tomllib.loads(path.read_text())
+        for folder in (PUBLISHED, *folders("published"))
+        for path in folder.glob("*.toml")
+    )
     assert len(rows) == sum(len(table["rows"]) for file in files for table in file["table"]) > 200
     assert all(row["source"] and row["values"] for row in rows)
     found = published_rows("olmocr_bench")

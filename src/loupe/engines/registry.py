@@ -27,7 +27,7 @@ from loupe.engines.shared.prices import Price
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UsageError, did_you_mean, word
 from loupe.files.foreign import decode_text, read_data
-from loupe.hooks import Hook, found, loaded
+from loupe.hooks import Hook, folders, found
 from loupe.typed import convert, encode_json, wrong_type
 
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -183,8 +183,8 @@ def _lasting_profiles() -> dict[str, Path]:
 @functools.cache
 def packaged_profiles() -> tuple[Path, ...]:
     """Return the profiles of Loupe, its features and other packages, by their paths below the folders of these."""
-    folders = [BUILT_IN, *(Path(folder) for _, place in loaded("profiles") for folder in place.__path__)]
-    placed = [(path.relative_to(folder), path) for folder in folders for path in folder.rglob("*.toml")]
+    places = [BUILT_IN, *folders("profiles")]
+    placed = [(path.relative_to(place), path) for place in places for path in place.rglob("*.toml")]
     return tuple(path for _, path in sorted(placed))
 
 

@@ -6,9 +6,10 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -17,9 +18,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from loupe import __version__
+from loupe.hooks import called
 from loupe.report import leaderboard
 from loupe.report.collect import SampledGroup
-from loupe.report.compression_curve import group_curves
 from loupe.report.ladder_curves import keys, panels
 from loupe.report.tradeoffs import FULL, NARROW, WIDTH, Tradeoff, heading, left_over, tradeoff_svg, tradeoffs
 from loupe.results import losses
@@ -209,7 +210,7 @@ def group_context(group: SampledGroup) -> JsonObject:
         # On drafts more documents would show no better who is right.
         "visible": None if unverified_warning(group.results) else visible_to_best(group, compared),
         "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
-        "curves": [(kind, Markup(picture)) for kind, picture in group_curves(group)],
+        "pictures": partial(_pictures_added, group),
         "ladders": panels(group),
         "tradeoffs": _pictures(found := tradeoffs(group)),
         "tradeoffs_title": heading(found),
@@ -244,6 +245,13 @@ def _verdict(group: Group, compared: Standings | None) -> Verdict:
         apart=any(entrant.left_out for entrant in group.entrants),
         review=review_of(group.entrants[0].run.info),
     )
+
+
+def _pictures_added(
+    group: Group, address: Callable[..., str], context: JsonObject, groups: Sequence[JsonObject]
+) -> Markup:
+    """Return what features and other packages draw of a group; `address` is that of samples in templates."""
+    return Markup("\n").join(called("report_pictures", group, lambda sample: address(context, sample, groups)))
 
 
 def _pictures(found: Sequence[Tradeoff]) -> list[tuple[str, Markup, str]]:

@@ -17,6 +17,7 @@ import msgspec
 import loupe
 from loupe.benchmarks.registry import filed_as, get_benchmark, load_benchmark
 from loupe.errors import LoupeError, UsageError
+from loupe.hooks import folders
 from loupe.scoring import oracles
 from loupe.typed import decode_json
 
@@ -42,7 +43,12 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True):
 
 def verifiable() -> list[str]:
     """Benchmarks with shipped cases."""
-    return sorted(path.stem for path in CASES.glob("*.jsonl"))
+    return sorted(_files())
+
+
+def _files() -> dict[str, Path]:
+    """Return the files of shipped cases by benchmark."""
+    return {path.stem: path for folder in (CASES, *folders("verify_cases")) for path in folder.glob("*.jsonl")}
 
 
 def verify(names: Sequence[str] = (), *, everything: bool = False) -> Iterator[Parity]:
@@ -101,7 +107,7 @@ def verify_one(name: str, *, everything: bool = False) -> Parity:
 
 def _cases(name: str, more: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The cases of the checkout, and the shipped ones that are not among them."""
-    lines = (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = _files()[name].read_text(encoding="utf-8").splitlines()
     shipped: list[dict[str, Any]] = [decode_json(line) for line in lines if line.strip()]
     seen = {case["id"] for case in more}
     return [*(case for case in shipped if case["id"] not in seen), *more]

@@ -1,4 +1,4 @@
-"""Figures that others have published, as data: `<benchmark>.toml` beside this file, each row with its source.
+"""Figures that others have published, as data: `<benchmark>.toml` here or in a feature, each row with its source.
 
 None was measured here. A file keeps the numbers as printed; the name of a column says how they become Loupe's measure:
 `teds` is taken as it is, `teds %` was printed in percent, `1 - text_edit %` is a similarity in percent.
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from loupe.hooks import folders
 from loupe.typed import convert
 from loupe.types import PublishedRow
 
@@ -50,14 +51,19 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def published_benchmarks() -> list[str]:
     """The ids of all benchmarks with published figures, sorted."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    return sorted(_files())
+
+
+def _files() -> dict[str, Path]:
+    """Return the files of published figures by benchmark."""
+    return {path.stem: path for folder in (_FOLDER, *folders("published")) for path in folder.glob("*.toml")}
 
 
 def published_rows(benchmark: str, version: str = "") -> list[PublishedRow]:
     """What is published on a benchmark, in the order of its file; with a version only what is of that version."""
     if benchmark not in published_benchmarks():
         return []
-    found = convert(tomllib.loads((_FOLDER / f"{benchmark}.toml").read_text(encoding="utf-8")), _File)
+    found = convert(tomllib.loads(_files()[benchmark].read_text(encoding="utf-8")), _File)
     tables = [(table.version or found.version, table) for table in found.table]
     return [
         _row(benchmark, of_table, table, row)

@@ -43,7 +43,6 @@ SECTIONS = {
     "Engines and tools": {
         "bench": "List, show and check benchmarks and folders of your own.",
         "engine": "List, show, install and try engines.",
-        "compress": "Count what pages cost in vision tokens, and measure how much of them is read at that compression.",
         "trust": "Show what a loupe.toml or Python file would run or redefine, and trust it.",
         "doctor": "Check what is installed, which servers answer, and how to get the rest.",
     },

@@ -6,12 +6,14 @@ in a file of its own. Names of engines are not ours and are escaped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
-from loupe.benchmarks.fox.compression import Binning, CurvePoint, compression_curve
+from markupsafe import Markup
+
+from loupe.features.compress.fox import Binning, CurvePoint, compression_curve
 from loupe.report.svg_parts import COLOURS, closed, line, mark, opening, shortened, text
 from loupe.results.groups import Group
 from loupe.types import Result
@@ -51,15 +53,20 @@ def run_name(engine: str, mode: str) -> str:
     return engine if mode in engine else f"{engine}, {mode}"
 
 
-def group_curves(group: Group) -> list[tuple[str, str]]:
-    """The picture of a report's group for (each kind of screen, as SVG); none where its runs have no vision tokens."""
+def group_picture(group: Group, address: Callable[[str], str]) -> Markup:
+    """Return the picture of a report's group, for each kind of screen; "" if its runs have no vision tokens."""
     results = [
         (run_name(entrant.label, entrant.run.info.options.get("mode", "")), entrant.result)
         for entrant in group.entrants
         if entrant.result is not None
     ]
     drawn = curves(results)
-    return [(kind, curve_svg(drawn, width=width)) for kind, width in _SIZES] if drawn else []
+    if not drawn:
+        return Markup()
+    caption = "Each point is a bin of pages, grouped by text tokens. The paper's values are for orientation."
+    figures = "".join(f'<figure class="{kind}">{curve_svg(drawn, width=width)}</figure>' for kind, width in _SIZES)
+    head = f'<h3>Precision against compression</h3>\n<p class="caption">{caption}</p>'
+    return Markup(f'{head}\n<div class="curves">{figures}</div>\n')
 
 
 def curve_svg(drawn: Sequence[Curve], *, background: str = "", width: int = WIDTH) -> str:

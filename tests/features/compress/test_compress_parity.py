@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from loupe.studies.compress.page_sources import CompressionPage
-from loupe.studies.compress.precision import measure
+from loupe.features.compress.measure import CompressionPage, measure
 from tests.support.shared import cases
 
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loupe.engines.registry import Profile
-    from loupe.studies.compress.page_sources import CompressionPage
-    from loupe.studies.compress.precision import PageCompression, Reading
+    from loupe.features.compress.measure import CompressionPage, PageCompression, Reading
 
 #: Who reads where nobody is named; its address comes from --base-url or is found on this machine.
 DEFAULT_ENGINE = "deepseek-ocr"
@@ -105,12 +104,11 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
             "--report shows what an engine reads now", hint="--image PATH and --mode MODE; of runs: loupe report RUN"
         )
     if image is None and not flags["dry_run"]:
-        from loupe.cli.compress.curves import show_curves
+        from loupe.features.compress.tables import show_curves
 
         show_curves(runs, flags["by"], flags["plot"], json=json, plain=plain)
         return
-    from loupe.studies.compress.page_sources import find_pages, pages_of_benchmark
-    from loupe.studies.compress.precision import measure
+    from loupe.features.compress.measure import find_pages, measure, pages_of_benchmark
 
     if image is None:
         from loupe.benchmarks.registry import full_name
@@ -166,9 +164,9 @@ def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
 
 def _read(pages: Sequence[CompressionPage], label: str, profile: Profile, *, plain: bool) -> Reading:
     from loupe.cli.shared.progress import supervise
+    from loupe.features.compress.measure import read_pages
     from loupe.inference.progress import Progress
     from loupe.servers.keeper import Keeper
-    from loupe.studies.compress.precision import read_pages
 
     progress = Progress(engine=label, benchmark="compress")
     try:
@@ -192,8 +190,8 @@ def _show(
     plain: bool,
 ) -> int:
     """Print rows, means and doubts, and write the plot; returns the exit code."""
-    from loupe.cli.compress.page_tables import document, sections
-    from loupe.studies.compress.precision import doubts, pages_read, result_of
+    from loupe.features.compress.measure import doubts, pages_read, result_of
+    from loupe.features.compress.tables import document, sections
 
     label = reading.engine if reading else ""
     read = pages_read(pages, rows, reading, max_tiles=flags["max_tiles"]) if reading else []
@@ -201,13 +199,13 @@ def _show(
     result = whole if any(row.precision is not None for row in rows) else None
     warnings = list(doubts(rows, reading)) if reading else []
     if flags["plot"]:
-        from loupe.cli.compress.curves import write_plot
+        from loupe.features.compress.tables import write_plot
 
         if result is None:
             raise UsageError("the curve needs precision", hint="--ground-truth PATH")
         write_plot([(label, result)], flags["by"], flags["plot"])
     if flags["report"] and whole is not None:
-        from loupe.report.compressed_pages import write_pages
+        from loupe.features.compress.tables import write_pages
 
         write_pages(read, whole, flags["report"], engine=label, mode=flags["mode"])
     if json:

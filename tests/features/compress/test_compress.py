@@ -15,19 +15,24 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from loupe.benchmarks import fox
-from loupe.benchmarks.fox.compression import expected_precision, token_bin
-from loupe.benchmarks.fox.token_counts import estimated_tokens
-from loupe.cli.compress import command
-from loupe.cli.compress.page_tables import sections
 from loupe.engines.registry import load_profile
 from loupe.errors import DatasetError, UsageError
+from loupe.features.compress import fox
+from loupe.features.compress.command import command
+from loupe.features.compress.fox import expected_precision, token_bin
+from loupe.features.compress.measure import (
+    CompressionPage,
+    PageCompression,
+    estimated_tokens,
+    find_pages,
+    measure,
+    pages_of_benchmark,
+)
+from loupe.features.compress.picture import Curve, curve_svg, curves
+from loupe.features.compress.tables import sections
 from loupe.pipeline import Plan, score_run
-from loupe.report.compression_curve import Curve, curve_svg, curves
 from loupe.report.html import write_report
 from loupe.scoring.summary import Origin, summarise
-from loupe.studies.compress.page_sources import CompressionPage, find_pages, pages_of_benchmark
-from loupe.studies.compress.precision import PageCompression, measure
 from loupe.types import Prediction, Result, Sample, SampleScores
 from tests.support.answered import answered_run
 from tests.support.chat_server import Reply, in_thread

@@ -14,14 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from loupe.benchmarks import fox
-from loupe.benchmarks.fox import FoxPage, benchmark, load, score, verify_case
-from loupe.benchmarks.fox.compression import compression_curve, ratio_bin, token_bin
-from loupe.benchmarks.registry import check_options, get_benchmark
+from loupe.benchmarks.registry import benchmark_names, check_options, get_benchmark
 from loupe.benchmarks.shared.word_scores import PageScores, score_page, score_page_swapped_like_official, split_words
+from loupe.cli import main
 from loupe.data.pages import load_page
 from loupe.errors import DatasetError, UsageError
+from loupe.features.compress import fox
+from loupe.features.compress.fox import (
+    FoxPage,
+    benchmark,
+    compression_curve,
+    load,
+    ratio_bin,
+    score,
+    token_bin,
+    verify_case,
+)
 from loupe.metrics import installed_wordnet, vision_tokens
+from loupe.scoring import parity
 from loupe.scoring.parity import verify_one
 from loupe.scoring.summary import Origin, summarise
 from loupe.types import Prediction, Result, Sample, SampleScores
@@ -350,9 +360,8 @@ def test_a_senseless_number_of_tiles_is_refused(pages: Path, tiles: int) -> None
 
 
 def test_the_shipped_parity_cases_hold() -> None:
-    import loupe
 
-    path = Path(loupe.__file__).parent / "verify_cases" / "fox.jsonl"
+    path = Path(fox.__file__).parent / "data" / "fox.jsonl"
     shipped = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(shipped) >= 30
     for case in shipped:
@@ -360,3 +369,19 @@ def test_the_shipped_parity_cases_hold() -> None:
         assert pairs
         for ours, official in pairs:
             assert ours == pytest.approx(official, abs=case["tolerance"], rel=0), case["id"]
+
+
+def test_a_benchmark_that_was_named_and_cannot_be_checked_ends_with_four(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("loupe.features.compress.fox.find_spec", lambda name: None)
+    assert main(["verify", "fox", "iam_lines", "--plain"]) == 4
+    said = capsys.readouterr()
+    assert "Loupe has no cases" not in said.err
+    assert "fox\t16/16\t0\t24 not compared" in said.out
+    assert "40 of 64 cases compared; left out: fox 24 (reasons above); for all of them: " in said.err
+    assert "[all]" in said.err and "loupe setup math" in said.err
+    assert main(["verify"]) == 0
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "Loupe has no cases for them: " in line)
+    without = line.partition("for them: ")[2].split(", ")
+    assert sorted([*without, *parity.verifiable()]) == sorted(benchmark_names()) and "sample_pages" in without

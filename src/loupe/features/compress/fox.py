@@ -1,26 +1,34 @@
-"""Fox, page OCR: the text of dense pages in English and Chinese, and DeepSeek-OCR's compression measures on them.
+"""Fox, page OCR: the text of dense pages in English and Chinese, and DeepSeek-OCR's compression study on them.
 
 Papers: Liu et al., "Focus anywhere for fine-grained multi-page document understanding", arXiv 2405.14295; Wei et al.,
-"DeepSeek-OCR", arXiv 2510.18234. Protocol: docs/benchmarks/fox.md. Official scorer: ucaslcl/Fox @ 82f720c.
+"DeepSeek-OCR", arXiv 2510.18234, table 2 and figure 1. Protocol: docs/benchmarks/fox.md. Official scorer: ucaslcl/Fox
+@ 82f720c. The expected values appear next to the measured ones; they are never a pass or a fail.
+
+Data: `focus_benchmark_test.zip`, read as it is, or the folder that it unpacks to. The layout was not verified against
+the data itself, so what does not fit is refused with what was expected.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from loupe.benchmarks.fox.compression import ratio_bin, token_bin
-from loupe.benchmarks.fox.files import LAYOUT, UPSTREAM, Language, PageItem, find_files, read_pages
+import msgspec
+
 from loupe.benchmarks.shared.word_scores import PageScores, score_page, score_page_swapped_like_official
 from loupe.data.extras import install_command, installed
 from loupe.data.hub.store import default_root
+from loupe.data.packed import open_zip, read_member
 from loupe.data.pages import page_size
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, MissingToolError, UsageError
+from loupe.files.foreign import is_inside, read_data
 from loupe.metrics import (
     compression_ratio,
     installed_wordnet,
@@ -29,7 +37,219 @@ from loupe.metrics import (
     vision_tokens,
 )
 from loupe.metrics.vision_tokens import MAX_TILES
-from loupe.types import Benchmark, DataSet, Measure, ParityCases, Prediction, Sample, Score
+from loupe.typed import json_decoder
+from loupe.types import (
+    UNDECODABLE,
+    Benchmark,
+    DataSet,
+    Estimate,
+    Measure,
+    PackedImage,
+    PageSource,
+    ParityCases,
+    Prediction,
+    Result,
+    Sample,
+    Score,
+)
+
+Language: TypeAlias = Literal["en", "zh"]
+
+FOLDER = "focus_benchmark_test"
+#: What upstream calls the languages.
+UPSTREAM: dict[Language, str] = {"en": "en", "zh": "cn"}
+LAYOUT = (
+    f"{FOLDER}.zip, or {FOLDER}/ with en_page_ocr.json, en_pdf_png/, cn_page_ocr.json, cn_pdf_png/; "
+    "or the prepared form (metadata.jsonl)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageItem:
+    """One page: its id, image, text, and the number of tokens of the text, if the data says it."""
+
+    id: str
+    image: PageSource
+    text: str
+    tokens: int | None
+
+
+class _Turn(msgspec.Struct):
+    value: str
+    speaker: str = msgspec.field(name="from")
+
+
+class FoxItem(msgspec.Struct):
+    """A page in the list that Fox publishes; `len` is the number of tokens of its text."""
+
+    image: str
+    conversations: list[_Turn]
+    len: int | None = None
+
+    @property
+    def text(self) -> str | None:
+        """What stands on the page, if the list says it."""
+        return next((turn.value for turn in self.conversations if turn.speaker == "gpt"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A place with Fox's files: its name, the content of one of them, and the image of a name, None if missing."""
+
+    path: Path
+    read: Callable[[str], bytes]
+    image: Callable[[str], PageSource | None]
+
+
+def find_files(root: Path) -> Files | None:
+    """The folder or zip at `root`, or in it; None if there is neither."""
+    for folder in (root, root / FOLDER):
+        if any((folder / f"{code}_page_ocr.json").is_file() for code in UPSTREAM.values()):
+            return _in_folder(folder)
+    archives = [root] if root.suffix == ".zip" else sorted(root.glob(f"*{FOLDER}*.zip"))
+    return _in_zip(archives[0]) if archives and archives[0].is_file() else None
+
+
+def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
+    """The pages of one language, in file order. Raises DatasetError for what is missing or has another form."""
+    code = UPSTREAM[language]
+    name = f"{code}_page_ocr.json"
+    try:
+        items = json_decoder(list[FoxItem]).decode(files.read(name))
+    except (OSError, KeyError):
+        hint = f"-o language={'zh' if language == 'en' else 'en'} leaves it out; expected {LAYOUT}"
+        raise DatasetError(f"{files.path}: {name} is missing", hint=hint) from None
+    except UNDECODABLE as error:
+        message = f"{files.path}: {name} is not the list of image, len and conversations that Fox publishes ({error})"
+        raise DatasetError(message, hint="loupe data verify") from None
+    seen: dict[str, int] = {}
+    for item in items:
+        image = files.image(f"{code}_pdf_png/{item.image}")
+        if image is None:
+            raise DatasetError(f"{files.path}: no image {code}_pdf_png/{item.image}", hint=f"expected {LAYOUT}")
+        text = item.text
+        if text is None:
+            raise DatasetError(f"{files.path}: {name} has no text for {item.image}", hint="loupe data verify")
+        stem = item.image.rpartition(".")[0] or item.image
+        ident = stem if stem.startswith(f"{code}_") else f"{code}_{stem}"
+        seen[ident] = seen.get(ident, 0) + 1
+        ident += f"_again{seen[ident]}" if seen[ident] > 1 else ""
+        yield PageItem(id=ident, image=image, text=text, tokens=item.len)
+
+
+def _in_folder(folder: Path) -> Files:
+    def image(name: str) -> Path | None:
+        path = folder / name
+        return path if is_inside(path, folder) and path.is_file() else None
+
+    return Files(folder, lambda name: read_data(folder / name), image)
+
+
+def _in_zip(path: Path) -> Files:
+    archive = open_zip(path)
+    members = set(archive.namelist())
+    known = (name for name in sorted(members) if name.endswith("_page_ocr.json"))
+    first = next(known, None)
+    if first is None:
+        raise DatasetError(f"{path}: holds no en_page_ocr.json", hint=f"expected {LAYOUT}")
+    top = first[: first.rfind("/") + 1]
+    return Files(
+        path,
+        lambda name: read_member(archive, f"{top}{name}"),
+        lambda name: PackedImage(path, f"{top}{name}") if f"{top}{name}" in members else None,
+    )
+
+
+#: What pages are binned by; each is a slice of the result.
+Binning: TypeAlias = Literal["gt_tokens", "compression_gt", "compression_output"]
+
+TOKEN_BOUNDS = (600, 700, 800, 900, 1000, 1100, 1200, 1300)
+RATIO_BOUNDS = (10, 12, 15, 17, 19)
+#: Precision of the paper's table 2, by tokens of the page's text, for 64 and 100 vision tokens.
+EXPECTED_BY_TOKENS: Mapping[str, Mapping[int, float]] = {
+    "600-700": {64: 0.965, 100: 0.985},
+    "700-800": {64: 0.938, 100: 0.973},
+    "800-900": {64: 0.838, 100: 0.968},
+    "900-1000": {64: 0.859, 100: 0.968},
+    "1000-1100": {64: 0.793, 100: 0.915},
+    "1100-1200": {64: 0.764, 100: 0.898},
+    "1200-1300": {64: 0.591, 100: 0.871},
+}
+#: The paper in one line: by compression, "about" values.
+EXPECTED_BY_RATIO: Mapping[str, float] = {"<10x": 0.97, "10-12x": 0.90, "15-17x": 0.80, ">=19x": 0.60}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One bin of the curve: its pages, mean compression ratio, precision with interval, and the paper's precision."""
+
+    label: str
+    pages: int
+    compression: float | None
+    precision: Estimate
+    expected: float | None
+
+
+def token_bin(tokens: int) -> str:
+    """The bin of a page by the tokens of its text, half open: 700 belongs to "700-800"."""
+    return _bin(tokens, TOKEN_BOUNDS, "")
+
+
+def ratio_bin(ratio: float) -> str:
+    """The bin of a compression ratio, half open: 10.0 belongs to "10-12x"."""
+    return _bin(ratio, RATIO_BOUNDS, "x")
+
+
+def expected_precision(text_tokens: int | None, nominal: int, ratio: float | None) -> tuple[float | None, str]:
+    """The paper's precision for a page, and where it stands: table 2, else the line by compression, else nothing."""
+    if text_tokens is not None:
+        label = token_bin(text_tokens)
+        known = EXPECTED_BY_TOKENS.get(label, {}).get(nominal)
+        if known is not None:
+            return known, f"table 2: {label} tokens of text in {nominal}"
+    if ratio is not None and (about := EXPECTED_BY_RATIO.get(ratio_bin(ratio))) is not None:
+        return about, f"about, for {ratio_bin(ratio)}"
+    return None, ""
+
+
+def compression_curve(result: Result, by: Binning = "gt_tokens") -> list[CurvePoint]:
+    """Precision against compression, one point per bin with pages, in order of the bins.
+
+    The compression is that of ground-truth tokens over nominal vision tokens, as in the paper; for bins by
+    `compression_output`, that of output tokens over valid ones. A result without vision tokens has no ratios.
+    """
+    slices = result.slices.get(by, {})
+    ratio = "compression_output" if by == "compression_output" else "compression_gt"
+    bounds, unit = (TOKEN_BOUNDS, "") if by == "gt_tokens" else (RATIO_BOUNDS, "x")
+    points = []
+    for label in _labels(bounds, unit):
+        values = slices.get(label, {})
+        if "precision" not in values:
+            continue
+        spent = values.get("vision_tokens_nominal", Estimate(value=None)).value
+        expected = EXPECTED_BY_RATIO.get(label)
+        if by == "gt_tokens" and spent is not None:
+            expected = EXPECTED_BY_TOKENS.get(label, {}).get(round(spent))
+        points.append(
+            CurvePoint(
+                label=label,
+                pages=values["precision"].n,
+                compression=values.get(ratio, Estimate(value=None)).value,
+                precision=values["precision"],
+                expected=expected,
+            )
+        )
+    return points
+
+
+def _bin(value: float, bounds: tuple[int, ...], unit: str) -> str:
+    return _labels(bounds, unit)[bisect.bisect_right(bounds, value)]
+
+
+def _labels(bounds: tuple[int, ...], unit: str) -> list[str]:
+    middle = [f"{low}-{high}{unit}" for low, high in pairwise(bounds)]
+    return [f"<{bounds[0]}{unit}", *middle, f">={bounds[-1]}{unit}"]
+
 
 #: Which text the official program takes for the prediction: see `score_page_swapped_like_official`.
 Variant: TypeAlias = Literal["official", "natural"]

@@ -1,1 +1,0 @@
-"""What pages cost in vision tokens, and how much of them an engine still reads (`loupe compress`)."""
