@@ -20,47 +20,78 @@ DOCS = Path(__file__).resolve().parents[1] / "docs" / "cli.md"
 INTRODUCTION = """\
 # The command line
 
-Made by `python script/make_cli_docs.py` from the real `--help`; a test compares the two.
+Every command with its options, and the exit codes, environment variables and files of all of them.
 
 Results go to standard output, everything else to standard error. `--json` gives one JSON document, `--plain` tables
 without colour, tab-separated; `NO_COLOR` is respected. An error is two lines, `error: …` and `hint: …`, and an
-exit code.
+exit code. `python script/make_cli_docs.py` makes this page from the real `--help`; a test compares the two.
 
 ## Exit codes
 
-| code | meaning |
-|---|---|
+| commands | code | meaning |
+|---|---|---|
 {codes}
 
-These codes, and the two lines of an error, are the same in all commands. {others} come from any command. 1, 3 and 4
-mean, by command:
-
-| commands | 1 | 3 | 4 |
-|---|---|---|---|
-| `run`, `score` | below `--fail-under` | every sample failed; with `--strict`, any | an engine is missing |
-| `infer` | | every sample failed; with `--strict`, any | an engine is missing |
-| `compress` | | every page failed; with `--strict`, any | an engine is missing |
-| `embed` | | every request of one kind failed; with `--strict`, any | server missing |
-| `draft` | | nothing was drafted | an engine is missing |
-| `select` | | you quit it | a phase has no model that came to the end |
-| `compare` | a regression, with `--fail-on-regression` | | |
-| `lint` | formatting faults, with `--fail-on-faults` | | |
-| `verify` | a case differs | | cases need something that is missing |
-| `size` | the model does not fit | | |
-| `load`, `demo`, `engine test` | | | no engine answered |
-| `doctor` | | | something required is missing |
-| every other command | | | a package or program is missing |
-
-Of several results, the code that says most counts: 1, 2, 3, 4, 5, in this order. Every command that writes files ends
-with 5 and a hint if the disk is full or read-only, also if one of its processes, or `uv`, meets it.
+If several results deserve different codes, 1 comes before 2, then 3, 4 and 5. Every command that writes files ends with
+5 and a hint if the disk is full or read-only, also if one of its processes, or `uv`, meets it.
 
 ## Environment
-`LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL` or `OLLAMA_HOST` name the server where no
-`--base-url` does; `LOUPE_API_KEY` or `OPENAI_API_KEY` hold the key of the first or second, never stored or printed;
-`LOUPE_SERVE_API_KEY` is the key that clients of `loupe serve` must send; `LOUPE_DEBUG=1` shows tracebacks.
-`LOUPE_DATA` is where data sets lie, `HF_ENDPOINT` a mirror of the hub, `HF_TOKEN` its token, never printed either.
-`LOUPE_MAX_MEGAPIXELS` allows pages of more than 200 megapixels ([large images](own-data.md#images-and-documents)).
+
+| variable | what it sets |
+|---|---|
+| `LOUPE_BASE_URL`, `OPENAI_BASE_URL`, `VLLM_BASE_URL`, `OLLAMA_HOST` | the server; the first one set counts |
+| `LOUPE_API_KEY`, `OPENAI_API_KEY` | the key of the first or second of these, never stored or printed |
+| `LOUPE_SERVE_API_KEY` | the key that clients of `loupe serve` must send |
+| `LOUPE_DATA` | the folder of datasets |
+| `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE` | a mirror of the hub, its token (never printed), and a ban on asking it |
+| `LOUPE_KATEX_DIR` | a folder with KaTeX, for machines without network ([data](data.md)) |
+| `LOUPE_MAX_MEGAPIXELS` | the largest page, in megapixels ([large images](own-data.md#images-and-documents)) |
+| `LOUPE_DEBUG=1` | tracebacks with errors |
+| `NO_COLOR` | output without colour |
+| `XDG_CONFIG_HOME`, `XDG_CACHE_HOME`, `XDG_STATE_HOME` | other places for the files below |
+
+## Files
+
+| place | what it contains |
+|---|---|
+| `./runs/ENGINE/BENCHMARK/` | a run: `run.json`, `predictions.jsonl`, `scores.jsonl`, `result.json` ([runs](runs.md)) |
+| `DIR/loupe.toml`, `DIR/samples.jsonl` | a folder of yours as a benchmark ([folder format](own-data.md)) |
+| `./loupe.toml` | suites of a project; it overrides your own ([suites](suites.md)) |
+| `~/.config/loupe/suites.toml` | your own suites |
+| `~/.config/loupe/engines/NAME.toml` | your own profiles ([engines](engines.md)) |
+| `~/.config/loupe/trusted` | folders whose engines you allowed ([trust](own-data.md#trust)) |
+| `~/.local/state/loupe/seal.key` | the key that proves which values this machine computed |
+| `~/.cache/loupe/data/` | downloaded datasets ([data](data.md)) |
+| `~/.cache/loupe/environments/` | isolated environments of engines ([environments](engines/environments.md)) |
+| `~/.cache/loupe/servers/` | logs of servers that Loupe started ([servers](servers.md)) |
+| `~/.cache/loupe/` | everything else that can be made again: KaTeX, rendered equations, cached texts |
 """
+
+
+#: By code: the commands with a meaning of their own, and that meaning.
+OF_COMMANDS = {
+    1: {
+        "`run`, `score`": "below `--fail-under`",
+        "`compare`": "a regression, with `--fail-on-regression`",
+        "`lint`": "formatting faults, with `--fail-on-faults`",
+        "`verify`": "a case differs",
+        "`size`": "the model does not fit",
+    },
+    3: {
+        "`run`, `score`, `infer`, `compress`": "every sample failed; with `--strict`, any",
+        "`embed`": "every request of one kind failed; with `--strict`, any",
+        "`draft`": "nothing was drafted",
+        "`select`": "you quit it",
+    },
+    4: {
+        "`run`, `score`, `infer`, `compress`, `draft`": "an engine is missing",
+        "`embed`": "the server is missing",
+        "`select`": "no model of a phase came to the end",
+        "`verify`": "cases need something that is missing",
+        "`load`, `demo`, `engine test`": "no engine answered",
+        "`doctor`": "something required is missing",
+    },
+}
 
 
 def pages(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -78,8 +109,12 @@ def pages(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, 
 
 def document() -> str:
     """The whole page."""
-    codes = "\n".join(f"| {code} | {meaning.replace('|', chr(92) + '|')} |" for code, meaning in EXIT_CODES.items())
-    parts = [INTRODUCTION.format(codes=codes, others="0, 2, 5, 70, 130 and 141")]
+    rows = []
+    for code, meaning in EXIT_CODES.items():
+        special = OF_COMMANDS.get(code, {})
+        rows.append(f"| {'in general' if special else 'any'} | {code} | {meaning.replace('|', chr(92) + '|')} |")
+        rows += [f"| {commands} | {code} | {reason} |" for commands, reason in special.items()]
+    parts = [INTRODUCTION.format(codes="\n".join(rows))]
     parts += [f"## `{name}`\n```text\n{text}\n```\n" for name, text in pages(root, ("loupe",))]
     return "\n".join(parts)
 
