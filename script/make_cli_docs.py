@@ -59,7 +59,7 @@ If several results deserve different codes, 1 comes before 2, then 3, 4 and 5. E
 | `./loupe.toml` | suites of a project; it overrides your own ([suites](suites.md)) |
 | `~/.config/loupe/suites.toml` | your own suites |
 | `~/.config/loupe/engines/NAME.toml` | your own profiles ([engines](engines.md)) |
-| `~/.config/loupe/trusted` | folders whose engines you allowed ([trust](own-data.md#trust)) |
+| `~/.config/loupe/trusted` | folders whose engines you allowed ([trust](trust.md)) |
 | `~/.local/state/loupe/seal.key` | the key that proves which values this machine computed |
 | `~/.cache/loupe/data/` | downloaded datasets ([data](data.md)) |
 | `~/.cache/loupe/environments/` | isolated environments of engines ([environments](engines/environments.md)) |

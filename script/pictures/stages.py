@@ -1,4 +1,4 @@
-"""The drawing of docs/benchmarks/omnidocbench.md: the stages of the match."""
+"""The drawing of docs/benchmarks/omnidocbench-parity.md: the stages of the match."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How engines and people say that there is no value, in words or as empty JSON: one rule for fields of all types.
 
-Our own rule (docs/own-data.md#types-of-fields). Pure.
+Our own rule (docs/scoring-rules.md#types-of-fields). Pure.
 """
 
 from __future__ import annotations

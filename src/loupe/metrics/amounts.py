@@ -1,6 +1,6 @@
 """Amounts of money as documents write them, compared by value: 1.234,50 EUR and $1,234.50 are numbers, not texts.
 
-Our own rules (docs/own-data.md). Pure; digits of any width, grouped by dot, comma, apostrophe or space.
+Our own rules (docs/scoring-rules.md). Pure; digits of any width, grouped by dot, comma, apostrophe or space.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ _OPTIONS = (
         "--max-cost",
         type=click.FloatRange(min=0, min_open=True),
         metavar="X",
-        help="Stop before the cost exceeds this, at the profile's prices (docs/runs.md).",
+        help="Stop before the cost exceeds this, at the profile's prices (docs/failures.md).",
     ),
     YES,
     click.option("-j", "--jobs", type=_POSITIVE, metavar="N", help="Scoring processes. Default: one per core."),

@@ -1,7 +1,7 @@
 """Recognise what is not the text of a page: JSON of services and pipelines, hOCR, ALTO, PAGE XML, tables of words.
 
 By content, never by name; every look is bounded. JSON whose text an engine of Loupe takes is no foreign format: the
-step `service_json` takes it. Source: docs/own-data.md#formats-of-answers.
+step `service_json` takes it. Source: docs/scoring-rules.md#formats-of-answers.
 """
 
 from __future__ import annotations

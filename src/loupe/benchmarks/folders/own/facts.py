@@ -1,6 +1,6 @@
 """Facts about the pages of a folder: `facts.jsonl`, tests in olmOCR-Bench's form, scored by its code.
 
-Format: docs/own-data.md. `pdf` and `page` name the page as `samples.jsonl` does; `checked` says what a person thinks of
+Format: docs/scoring-rules.md. `pdf` and `page` name the page as `samples.jsonl` does; `checked` says what a person thinks of
 the test. Drafts of them are made from the transcripts that stand as references in `samples.jsonl`.
 """
 
@@ -63,7 +63,7 @@ def read_facts(folder: Path) -> tuple[dict[Place, PageFacts], list[Problem]]:
             if lines.setdefault(test.id, number) != number:
                 raise TestRecordError(f"the id {test.id!r} is that of line {lines[test.id]}")
         except TestRecordError as error:
-            hint = "docs/own-data.md#facts shows the form"
+            hint = "docs/scoring-rules.md#facts shows the form"
             problems.append(Problem(file=str(folder / FACTS), line=number, message=error.message, hint=hint))
             continue
         page = found.setdefault((test.pdf, test.page), PageFacts())

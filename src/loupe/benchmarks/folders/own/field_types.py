@@ -1,4 +1,4 @@
-"""Types of fields, and when two values of a type are the same: `[fields]` of loupe.toml (docs/own-data.md)."""
+"""Types of fields, and when two values of a type are the same: `[fields]` of loupe.toml (docs/scoring-rules.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One spelling for the tables of a Markdown text: pipes for plain ones, and HTML where cells are merged.
 
-Definition: docs/own-data.md. A table whose cells hold what pipes cannot (lists, images, links, formulas in MathML,
+Definition: docs/scoring-rules.md. A table whose cells hold what pipes cannot (lists, images, links, formulas in MathML,
 another table) stays as it is written.
 """
 

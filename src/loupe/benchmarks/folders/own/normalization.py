@@ -1,6 +1,6 @@
 """What is made equal before answers and references are compared: white space, case, LaTeX and Markdown spellings.
 
-Each function is applied to both sides. Definitions: docs/own-data.md.
+Each function is applied to both sides. Definitions: docs/scoring-rules.md.
 """
 
 from __future__ import annotations

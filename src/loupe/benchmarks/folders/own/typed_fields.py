@@ -1,6 +1,6 @@
 """Fields scored by their types: dates and amounts by value, names by rules, numbers without spaces, texts by ANLS.
 
-Rules: docs/own-data.md. Only folders with a table `[fields]` are scored so.
+Rules: docs/scoring-rules.md. Only folders with a table `[fields]` are scored so.
 """
 
 from __future__ import annotations
