@@ -5,7 +5,7 @@ continued; stored answers are scored; both are compared, reported and viewed. CP
 memory is the largest of the command's own process. The smallest size is the baseline: memory a sample is what a larger
 one takes beyond it.
 
-Usage: python perf/million.py [--sizes 10000 100000] [--steps score report] [--keep DIR]     figures: docs/performance.md
+Usage: python perf/million.py [--sizes 10000 100000] [--steps score report] [--keep DIR]   figures: docs/performance.md
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Match answers with samples by their names.
 
-Source: docs/scoring-rules.md#names-of-answers. A name is compared with the ids as it is, then with the page files, then as a
-safe file name or without the suffix of an image, then without its folders, and last as a document with a page number;
-all of this in NFC, and then also without regard to case. No looser match takes the place of a closer one, and none is
-made where it could mean two samples or two answers.
+Source: docs/scoring-rules.md#names-of-answers. A name is compared with the ids as it is, then with the page files,
+then as a safe file name or without the suffix of an image, then without its folders, and last as a document with a
+page number; all of this in NFC, and then also without regard to case. No looser match takes the place of a closer
+one, and none is made where it could mean two samples or two answers.
 """
 
 from __future__ import annotations

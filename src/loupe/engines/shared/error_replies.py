@@ -1,8 +1,8 @@
 """Recognise an answer that is nothing but the error of a service, as JSON: `{"error": "rate limit exceeded"}`.
 
-Source: docs/scoring-rules.md#formats-of-answers. Only a whole answer counts, of which no key says anything else, and which
-stands in no code fence: a model that reads such JSON from a page usually fences it. Fields of a document may be called
-`detail`, `code` or `error`, too, so these count only beside a sign that something failed.
+Source: docs/scoring-rules.md#formats-of-answers. Only a whole answer counts, of which no key says anything else, and
+which stands in no code fence: a model that reads such JSON from a page usually fences it. Fields of a document may be
+called `detail`, `code` or `error`, too, so these count only beside a sign that something failed.
 """
 
 from __future__ import annotations

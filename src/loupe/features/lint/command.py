@@ -152,7 +152,8 @@ def remarks(found: Lint) -> Iterator[str]:
     unknown = [page for page in found.pages if FOREIGN.name in page.faults]
     free = [page for page in found.pages if page.faults and FOREIGN.name not in page.faults and not _moves(page)]
     if found.official and unknown:
-        yield f"{_pages(len(unknown))} in a foreign format: the cost is not known (docs/scoring-rules.md#formats-of-answers)"
+        why = "the cost is not known (docs/scoring-rules.md#formats-of-answers)"
+        yield f"{_pages(len(unknown))} in a foreign format: {why}"
     if found.official and free:
         yield f"{_pages(len(free))} with faults at no cost: --json lists them"
     if found.missing:

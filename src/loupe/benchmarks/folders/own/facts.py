@@ -1,7 +1,7 @@
 """Facts about the pages of a folder: `facts.jsonl`, tests in olmOCR-Bench's form, scored by its code.
 
-Format: docs/scoring-rules.md. `pdf` and `page` name the page as `samples.jsonl` does; `checked` says what a person thinks of
-the test. Drafts of them are made from the transcripts that stand as references in `samples.jsonl`.
+Format: docs/scoring-rules.md. `pdf` and `page` name the page as `samples.jsonl` does; `checked` says what a person
+thinks of the test. Drafts of them are made from the transcripts that stand as references in `samples.jsonl`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How answers to each task of the folder format are scored, as counts that add up.
 
-Definitions in words: docs/scoring-rules.md. Every function takes (answer, reference, comparison) and accepts any answer.
+Definitions: docs/scoring-rules.md. Every function takes (answer, reference, comparison) and accepts any answer.
 """
 
 from __future__ import annotations
