@@ -108,10 +108,13 @@ def targets_of(
     if len(targets) == len(names):
         return targets  # Of a million names, looser forms are only made where they are needed.
     pages = list(_pages_of(samples()))
+    given = (*names, *known, *published, *(page.path for page in pages))
     for same in (_plain, _folded):
+        if same is _folded and not any("%" in name or _folded(name) != _plain(name) for name in given):
+            return targets  # Nothing is spelled differently: the same ways would find the same.
         for way in _Ways(same, tuple(names), tuple(known), published, pages).in_order():
             _follow(way, [name for name in names if name not in targets], targets)
-            if len(targets) == len(names):
+            if len(targets) == len(names) or known.keys() <= {*targets.values()}:
                 return targets
     return targets
 
