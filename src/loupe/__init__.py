@@ -6,10 +6,15 @@
 ('text_similarity', 12)
 """
 
-# Nothing is imported here: the command leaves the working folder, which may be anybody's, only after this file.
+# Only `sys`, a part of the interpreter, is imported here: the command leaves the working folder, which may be
+# anybody's, after this file.
+import sys
+
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from loupe.api.comparing import Comparison, compare
     from loupe.api.listing import benchmarks, engines
     from loupe.api.reading import arun, run
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
     from loupe.engines.in_process import Page
     from loupe.errors import LoupeError
     from loupe.types import Estimate, Failure, Output
+else:
+    ModuleType = type(sys)
 
 __version__ = "0.1.0"
 
@@ -42,7 +49,7 @@ __all__ = [
     "score",
 ]
 
-#: Name → where it is. Packages that can be called are themselves (`loupe.lazily.callable_package`).
+#: Name → where it is.
 _PLACES = {
     "Comparison": "loupe.api.comparing:Comparison",
     "Estimate": "loupe.types:Estimate",
@@ -53,23 +60,52 @@ _PLACES = {
     "Run": "loupe.api.runs:Run",
     "ScoredSample": "loupe.api.runs:ScoredSample",
     "arun": "loupe.api.reading:arun",
+    "benchmarks": "loupe.api.listing:benchmarks",
     "compare": "loupe.api.comparing:compare",
+    "engines": "loupe.api.listing:engines",
     "load_run": "loupe.api.runs:load_run",
+    "report": "loupe.api.reports:report",
     "run": "loupe.api.reading:run",
     "score": "loupe.api.scoring:score",
 }
+#: Functions with the names of packages: `loupe.benchmarks.NAME` is a module, and `loupe.benchmarks()` lists all.
 _PACKAGES = frozenset({"benchmarks", "engines", "report"})
 
 
-def __getattr__(name: str) -> object:
+class _Callable(ModuleType):
+    """A package that can be called as the function of its name. It knows nothing of that: this module makes it one."""
+
+    def __call__(self, *arguments: object, **options: object) -> object:
+        function: object = _found(self.__name__.rpartition(".")[2])
+        return function(*arguments, **options)  # type: ignore[operator]
+
+
+class _Face(ModuleType):
+    """This module. Python sets each package in it that is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _PACKAGES and type(value) is ModuleType:
+            value.__class__ = _Callable
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face
+
+
+def _found(name: str) -> object:
     from importlib import import_module
 
-    from loupe.lazily import found_at
+    module, _, attribute = _PLACES[name].partition(":")
+    return getattr(import_module(module), attribute)
 
-    if name in _PLACES:
-        return found_at(_PLACES[name])
+
+def __getattr__(name: str) -> object:
     if name in _PACKAGES:
+        from importlib import import_module
+
         return import_module(f"loupe.{name}")
+    if name in _PLACES:
+        return _found(name)
     raise AttributeError(f"module 'loupe' has no attribute {name!r}")
 
 

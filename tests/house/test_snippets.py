@@ -21,7 +21,6 @@ _TRACKERS = {"torch": "tensorboardX", "wandb": "wandb", "mlflow": "mlflow", "tra
 SCORED = 'import loupe\nrun = loupe.score("sample_pages", {"prose": "The Ferry Clock"}, runs="runs")'
 MODULES = [
     "loupe",
-    "loupe.lazily",
     "loupe.runs.drawn",
     "loupe.engines.in_process.functions",
     *(f"loupe.api.{found.name}" for found in pkgutil.iter_modules(loupe.api.__path__)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
+import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,9 +103,28 @@ def _with_command(hint: str) -> str:
     again = "the same command with"
     if again not in hint:
         return hint
-    from loupe.cli.shared.reading import continue_command
-
     return hint.replace(again, continue_command(), 1)
+
+
+def continue_command(*, max_cost: str = "") -> str:
+    """The command of this process once more, without --fresh, which would start over, and without any key.
+
+    `max_cost` takes the place of the one that was given: with that it would stop at once.
+    """
+    words, skip = ["loupe"], False
+    left_out = ("--api-key", *(["--max-cost"] if max_cost else []))
+    for word in sys.argv[1:]:
+        kept = not (
+            skip or word in ("--fresh", "--resume") or word.startswith(tuple(f"{option}=" for option in left_out))
+        )
+        skip = word in left_out and not skip
+        words += [_without_query(word)] if kept and not skip else []
+    return shlex.join([*words, *(["--max-cost", max_cost] if max_cost else [])])
+
+
+def _without_query(word: str) -> str:
+    """A word of the command; of an address, whose query may hold a key, only the names of its parameters."""
+    return re.sub(r"([?&][\w.-]+=)[^&\s]*", r"\1...", word)
 
 
 def _refused(error: OSError) -> Described:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
-import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from loupe.cli.shared.errors import INTERRUPTED, MISSING, SOME_FAILED, report_error, show_error
+from loupe.cli.shared.errors import INTERRUPTED, MISSING, SOME_FAILED, continue_command, report_error, show_error
 from loupe.cli.shared.exit_verdict import worst_code
 from loupe.cli.shared.output import complain, say
 from loupe.cli.shared.progress import Overall, supervise
@@ -181,24 +179,3 @@ def _failed(folder: RunFolder, name: str, *, is_new: bool) -> int:
         f"these numbers say nothing about the engine; {what}",
     )
     return SOME_FAILED
-
-
-def continue_command(*, max_cost: str = "") -> str:
-    """The command of this process once more, without --fresh, which would start over, and without any key.
-
-    `max_cost` takes the place of the one that was given: with that it would stop at once.
-    """
-    words, skip = ["loupe"], False
-    left_out = ("--api-key", *(["--max-cost"] if max_cost else []))
-    for word in sys.argv[1:]:
-        kept = not (
-            skip or word in ("--fresh", "--resume") or word.startswith(tuple(f"{option}=" for option in left_out))
-        )
-        skip = word in left_out and not skip
-        words += [_without_query(word)] if kept and not skip else []
-    return shlex.join([*words, *(["--max-cost", max_cost] if max_cost else [])])
-
-
-def _without_query(word: str) -> str:
-    """A word of the command; of an address, whose query may hold a key, only the names of its parameters."""
-    return re.sub(r"([?&][\w.-]+=)[^&\s]*", r"\1...", word)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
-from loupe.cli.shared.errors import SOME_FAILED
+from loupe.cli.shared.errors import SOME_FAILED, continue_command
 from loupe.cli.shared.exit_verdict import strict_option
 from loupe.cli.shared.output import (
     as_json,
@@ -176,7 +176,6 @@ def _server(flags: dict[str, Any]) -> tuple[Settings | None, ServerPlan | None]:
 
 def _embed(plan: Plan, *, plain: bool) -> None:
     from loupe.cli.shared.progress import supervise
-    from loupe.cli.shared.reading import continue_command
     from loupe.features.embed.stage import embed
     from loupe.inference.progress import Progress
     from loupe.servers.keeper import Keeper
