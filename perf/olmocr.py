@@ -33,10 +33,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.support.olmocr_set import write_olmocr_set
 
-from loupe.benchmarks.olmocr_bench.data.records import MathRule
-from loupe.benchmarks.olmocr_bench.equations.containment import render_and_match
-from loupe.benchmarks.olmocr_bench.kinds.math_facts import questions
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.olmocr_bench.equations import render_and_match
+from loupe.benchmarks.olmocr_bench.page_facts import questions
+from loupe.benchmarks.olmocr_bench.page_text import PageText
+from loupe.benchmarks.olmocr_bench.records import MathRule
 from loupe.benchmarks.shared.equations.rendering.chromium import browser_environment, chromium_program
 from loupe.data.hub.katex import Katex, katex_folder, read_katex
 from scoring import _children

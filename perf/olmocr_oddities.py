@@ -20,15 +20,12 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from loupe.benchmarks.olmocr_bench import answers_in_folder, conclude, load, score
-from loupe.benchmarks.olmocr_bench.data.answer_folders import join_repeats
-from loupe.benchmarks.olmocr_bench.data.records import TestRecordError, read_test
-from loupe.benchmarks.olmocr_bench.equations.containment import MathOutcome, render_and_match
-from loupe.benchmarks.olmocr_bench.kinds import footnotes, formats, math_facts, text_facts
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
-from loupe.benchmarks.olmocr_bench.tables import markdown_tables
-from loupe.benchmarks.olmocr_bench.text import normalization
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.olmocr_bench import answers_in_folder, conclude, load, page_facts, page_text, records, score
+from loupe.benchmarks.olmocr_bench.dataset import join_repeats
+from loupe.benchmarks.olmocr_bench.equations import MathOutcome, render_and_match
+from loupe.benchmarks.olmocr_bench.page_facts import check_test
+from loupe.benchmarks.olmocr_bench.page_text import PageText
+from loupe.benchmarks.olmocr_bench.records import TestRecordError, read_test
 from loupe.benchmarks.shared.equations.rendering.renderer import the_renderer
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.types import Prediction, SampleScores
@@ -47,10 +44,10 @@ def _only_drawn(reference: str, equations: Sequence[str]) -> MathOutcome:
 
 def _with_a_rule(lines: Sequence[str]) -> Any:
     """Lines with pipes are a table where one of them is the rule between head and body."""
-    return _table(lines) if any(markdown_tables._is_separator(line) for line in lines) else None
+    return _table(lines) if any(page_text._is_separator(line) for line in lines) else None
 
 
-_table = markdown_tables._table
+_table = page_text._table
 _strict = SimpleNamespace(
     partial_ratio=_whole_ratio, partial_ratio_alignment=fuzz.partial_ratio_alignment, ratio=fuzz.ratio
 )
@@ -58,11 +55,11 @@ _strict = SimpleNamespace(
 ODDITIES: tuple[tuple[str, tuple[tuple[Any, str, Any], ...]], ...] = (
     (
         "an answer that is a part of the text holds it",
-        tuple((m, "fuzz", _strict) for m in (text_facts, formats, footnotes)),
+        tuple((m, "fuzz", _strict) for m in (page_facts, page_facts, page_facts)),
     ),
-    ("single * and _ vanish in pairs", ((normalization, "remove_single_marks_like_official", lambda text: text),)),
-    ("two lines with | are a table", ((markdown_tables, "_table", _with_a_rule),)),
-    ("a reference that does not render is in any equation", ((math_facts, "render_and_match", _only_drawn),)),
+    ("single * and _ vanish in pairs", ((records, "remove_single_marks_like_official", lambda text: text),)),
+    ("two lines with | are a table", ((page_text, "_table", _with_a_rule),)),
+    ("a reference that does not render is in any equation", ((page_facts, "render_and_match", _only_drawn),)),
 )
 
 
@@ -80,7 +77,7 @@ def without(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
 def _put(places: Sequence[tuple[Any, str, Any]]) -> None:
     for module, name, value in places:
         setattr(module, name, value)
-    footnotes.clean.cache_clear()
+    page_facts.clean.cache_clear()
 
 
 def outcome(root: Path, candidate: Path) -> tuple[float, dict[str, bool]]:

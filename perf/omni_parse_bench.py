@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.support.synthetic import write_prepared
 
-from loupe.benchmarks.omni_parse_bench.answers import read_answer
-from loupe.benchmarks.omni_parse_bench.kinds.page_tests import check_page
+from loupe.benchmarks.omni_parse_bench.page import read_answer
+from loupe.benchmarks.omni_parse_bench.page_tests import check_page
 from loupe.benchmarks.omni_parse_bench.records import read_tests
 
 #: Run by the other Python: pages from a file to seconds and verdicts.

@@ -11,8 +11,7 @@ import pytest
 from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.cc_ocr import TRACKS, is_too_long_for_nltk, verify_case
 from loupe.benchmarks.cc_ocr.data import sample_of
-from loupe.benchmarks.cc_ocr.documents import parsed
-from loupe.benchmarks.cc_ocr.records import read_record
+from loupe.benchmarks.cc_ocr.tracks import parsed, read_record
 from loupe.errors import DatasetError
 from loupe.scoring.scorer import score_sample
 from loupe.scoring.summary import Origin, summarise

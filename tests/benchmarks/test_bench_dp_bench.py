@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.dp_bench.official import table_contents
+from loupe.benchmarks.dp_bench.evaluators import table_contents
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics.teds.table_tree import TableTooLargeError
 from loupe.types import PdfPage, Prediction, Sample

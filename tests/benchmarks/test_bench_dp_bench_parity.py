@@ -9,7 +9,7 @@ import pytest
 from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.dp_bench import verify_case
 from loupe.benchmarks.dp_bench.opendataloader import compare_pages
-from loupe.benchmarks.shared.table_answers.pipe_tables import convert_pipe_tables
+from loupe.benchmarks.shared.table_answers.spellings import convert_pipe_tables
 from loupe.scoring.scorer import score_sample
 from loupe.scoring.summary import Origin, summarise
 from loupe.types import Prediction, Result

@@ -6,10 +6,9 @@ import time
 
 import pytest
 
-from loupe.benchmarks.dp_bench.plain_text import strip_marks, strip_tables_and_headings
-from loupe.benchmarks.shared.table_answers.any_spelling import tables_of_answer
+from loupe.benchmarks.dp_bench.evaluators import strip_marks, strip_tables_and_headings
 from loupe.benchmarks.shared.table_answers.html_conversion import find_tables, table_of_answer
-from loupe.benchmarks.shared.table_answers.pipe_tables import convert_pipe_tables
+from loupe.benchmarks.shared.table_answers.spellings import convert_pipe_tables, tables_of_answer
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ import loupe
 from loupe.benchmarks import get_benchmark, handwritten_forms, nanonets_kie
 from loupe.benchmarks.nanonets_kie import FIELDS
 from loupe.benchmarks.registry import check_options
+from loupe.benchmarks.shared.fields.documents import RULES, normalize_value
 from loupe.benchmarks.shared.fields.fallback import read_with_fallback
-from loupe.benchmarks.shared.fields.scoring import RULES, normalize_value
 from loupe.data.pages import load_page
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Prediction, Sample

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks import get_benchmark, handwritten_forms, nanonets_kie
-from loupe.benchmarks.shared.fields.field_documents import Document
+from loupe.benchmarks.shared.fields.documents import Document, score_document
 from loupe.benchmarks.shared.fields.json_answers import (
     JSON_REPAIR_VERSION,
     json_repair_version,
     parse_like_docext,
     parse_strictly,
 )
-from loupe.benchmarks.shared.fields.scoring import score_document
 from loupe.types import Prediction, Sample
 from tests.support.shared import cases
 

@@ -9,10 +9,14 @@ import pytest
 
 from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.ocrbench_v2 import _is_too_long_for_nltk, _Item, _sample, verify_case
-from loupe.benchmarks.ocrbench_v2.outlines import outline_similarity
-from loupe.benchmarks.ocrbench_v2.structures import dictionary
-from loupe.benchmarks.ocrbench_v2.tables import _markdown_rows
-from loupe.benchmarks.ocrbench_v2.types_of_questions import CATEGORIES, Question, points
+from loupe.benchmarks.ocrbench_v2.comparing import dictionary
+from loupe.benchmarks.ocrbench_v2.types_of_questions import (
+    CATEGORIES,
+    Question,
+    _markdown_rows,
+    outline_similarity,
+    points,
+)
 from loupe.scoring.scorer import score_sample
 from loupe.scoring.summary import Origin, summarise
 from loupe.types import Prediction, Sample

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.shared.table_images.layouts import Annotation, html_of_tokens
+from loupe.benchmarks.shared.table_images import Annotation, html_of_tokens
 from loupe.errors import DatasetError, UsageError
 from loupe.metrics.teds.table_tree import TableTooLargeError
 from loupe.pipeline.existing_answers import find_all

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.shared.table_images.scoring import verify_case
+from loupe.benchmarks.shared.table_images import verify_case
 from loupe.types import Prediction
 from tests.support.shared import shared, shared_cases, shared_parameters
 

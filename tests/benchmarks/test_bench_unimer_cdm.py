@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from loupe.benchmarks.shared.formula_images import cdm_scores
+from loupe.benchmarks.shared import formula_images
 from loupe.benchmarks.unimer_test import benchmark, conclude, prepare, score
 from loupe.errors import MissingToolError
 from loupe.metrics import cdm_pairs
@@ -31,7 +31,7 @@ def asked(gt: str, pred: str, ident: str = "f") -> tuple[Sample, Prediction]:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cdm_scores._cache.cache_clear()
+    formula_images._cache.cache_clear()
 
 
 def test_a_scored_run_has_cdm_overall_and_rate_of_exact_formulas() -> None:
@@ -82,7 +82,7 @@ def test_what_was_prepared_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rendering, "set_formulas", None)
     assert next(one.counts[0] for one in score(*pair).scores if one.measure == "cdm") > 0
     # In another process, too: memory forgotten, the file is left.
-    cdm_scores._cache.cache_clear()
+    formula_images._cache.cache_clear()
     assert next(one.counts[0] for one in score(*pair).scores if one.measure == "cdm") > 0
 
 
@@ -90,7 +90,7 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     missing = MissingToolError("CDM needs TeX, and this is missing: pdflatex", hint="sudo apt-get install it")
-    monkeypatch.setattr(cdm_scores, "missing_tools", lambda profile, renderer="layout": missing)
+    monkeypatch.setattr(formula_images, "missing_tools", lambda profile, renderer="layout": missing)
     sample, prediction = asked("x", "x")
     prepare([(sample, prediction)])
     scored = score(sample, prediction)
@@ -99,7 +99,7 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     assert not [one for one in scored.scores if one.measure.startswith("cdm")]
     (warning,) = conclude([describe(sample, prediction, scored=scored, error="")]).warnings
     assert "not computed" in warning and "pdflatex" in warning and "sudo apt-get install it" in warning
-    assert cdm_scores.cdm_tools("unimernet") == {"CDM": "", "CDM, exact": ""}
+    assert formula_images.cdm_tools("unimernet") == {"CDM": "", "CDM, exact": ""}
 
 
 def test_an_unwrapped_answer_that_is_not_drawn_is_named() -> None:

@@ -6,10 +6,8 @@ import time
 
 import pytest
 
-from loupe.benchmarks.dp_bench.elements import Content, Element
-from loupe.benchmarks.dp_bench.tolerant import best_tables, page_tables
-from loupe.benchmarks.shared.table_answers.html_conversion import table_of_answer
-from loupe.benchmarks.shared.table_answers.scored import score_normalized, score_pair
+from loupe.benchmarks.dp_bench.evaluators import Content, Element, best_tables, tolerant_page_tables
+from loupe.benchmarks.shared.table_answers.html_conversion import score_normalized, score_pair, table_of_answer
 from loupe.metrics.teds.table_tree import TableTooLargeError
 
 TABLE = f"<table>{''.join(f'<tr><td>{row}</td><td>x{row}</td></tr>' for row in range(12))}</table>"
@@ -34,7 +32,7 @@ def test_a_hostile_table_ends_soon(name: str) -> None:
         lambda: score_normalized(table_of_answer(answer), TABLE),
         lambda: score_pair(f"<html><body>{answer}</body></html>", TABLE, variant="omnidocbench"),
         lambda: best_tables(answer, PAGE),
-        lambda: page_tables(answer, PAGE, first_only=False),
+        lambda: tolerant_page_tables(answer, PAGE, first_only=False),
     ):
         try:
             score()

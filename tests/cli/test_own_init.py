@@ -14,8 +14,7 @@ from PIL import Image
 
 from loupe.benchmarks.folders.own import check_folder
 from loupe.benchmarks.folders.own.folder_files import find_documents
-from loupe.benchmarks.folders.own.starting import Beginning, begin
-from loupe.benchmarks.folders.own.unlisted import unlisted_files
+from loupe.benchmarks.folders.own.starting import Beginning, begin, unlisted_files
 from loupe.cli import main
 from loupe.data import bounded
 from loupe.data.bounds import max_memory

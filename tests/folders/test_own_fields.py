@@ -15,11 +15,10 @@ from PIL import Image
 
 import loupe
 from loupe.benchmarks.folders.own import check_folder, open_folder
-from loupe.benchmarks.folders.own.class_figures import class_figures
-from loupe.benchmarks.folders.own.class_labels import label_mistakes, label_of
-from loupe.benchmarks.folders.own.field_types import FIELD_TYPES, FieldType, judge_field
+from loupe.benchmarks.folders.own.config import FIELD_TYPES, FieldType, judge_field, label_mistakes, label_of
 from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.normalization import Comparison
+from loupe.benchmarks.folders.own.scorers import class_figures
 from loupe.cli.init import ask
 from loupe.cli.shared.terminal_tables import tab_separated
 from loupe.errors import UsageError

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loupe.benchmarks.folders.own.facts import truth_of
-from loupe.benchmarks.folders.own.markdown_tables import unify_tables
 from loupe.benchmarks.folders.own.normalization import (
     Comparison,
     prepare_formula,
@@ -20,10 +19,10 @@ from loupe.benchmarks.folders.own.normalization import (
     prepare_text,
 )
 from loupe.benchmarks.folders.own.scorers import TASKS, read_fields
-from loupe.benchmarks.folders.own.tables import read_table
-from loupe.benchmarks.olmocr_bench.data.records import read_test
-from loupe.benchmarks.shared.fences import remove_fence
-from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row
+from loupe.benchmarks.folders.own.tables import read_table, unify_tables
+from loupe.benchmarks.olmocr_bench.records import read_test
+from loupe.benchmarks.shared.answer_texts import remove_fence
+from loupe.benchmarks.shared.table_answers.spellings import cells_of_row
 
 AS_IS = Comparison()
 HTML = (

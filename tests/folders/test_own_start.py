@@ -22,8 +22,7 @@ from loupe.benchmarks.folders.own import check_folder, not_in_samples, open_fold
 from loupe.benchmarks.folders.own.config import FolderConfig, read_config
 from loupe.benchmarks.folders.own.draft_truth import agreed, differing, draft_of, with_draft
 from loupe.benchmarks.folders.own.folder_files import find_documents
-from loupe.benchmarks.folders.own.starting import Beginning, begin, label_map, same_names
-from loupe.benchmarks.folders.own.unlisted import unlisted_files
+from loupe.benchmarks.folders.own.starting import Beginning, begin, label_map, same_names, unlisted_files
 from loupe.cli.init import ask
 from loupe.errors import DatasetError, UsageError
 from loupe.report.collect import collect

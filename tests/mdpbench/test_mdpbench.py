@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.benchmarks.mdpbench import benchmark, load, score
-from loupe.benchmarks.mdpbench.data import answers_in_folder
-from loupe.benchmarks.mdpbench.page_ids import document_of, is_digital, prefix_of, printed_language
+from loupe.benchmarks.mdpbench.data import answers_in_folder, document_of, is_digital, prefix_of, printed_language
 from loupe.benchmarks.omnidocbench.text_normalization import is_mark, normalize_text, with_marks
 from loupe.benchmarks.published import published_rows
-from loupe.benchmarks.shared.latex_text.latex_characters import convert
-from loupe.benchmarks.shared.several_answers import join_answers
+from loupe.benchmarks.shared.answer_texts import join_answers
+from loupe.benchmarks.shared.latex_characters import convert
 from loupe.errors import DatasetError
 from loupe.scoring.scorer import score_sample
 from loupe.stats.analysis import Analysis

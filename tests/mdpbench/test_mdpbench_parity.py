@@ -17,11 +17,10 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.mdpbench import benchmark, load
+from loupe.benchmarks.mdpbench.conclusion import OFFICIAL_METRICS, official_files, official_record
 from loupe.benchmarks.mdpbench.data import read_images
-from loupe.benchmarks.mdpbench.official_files import OFFICIAL_METRICS, official_files, official_record
-from loupe.benchmarks.mdpbench.parity_cases import summary
-from loupe.benchmarks.mdpbench.scored_images import from_details, image_attributes, samples_of_image
-from loupe.benchmarks.mdpbench.scoring import match_image, scored_image
+from loupe.benchmarks.mdpbench.final_score import from_details, image_attributes, samples_of_image
+from loupe.benchmarks.mdpbench.scoring import match_image, scored_image, summary
 from loupe.benchmarks.omnidocbench import figures
 from loupe.benchmarks.omnidocbench.aggregation import ElementMetrics
 from loupe.benchmarks.omnidocbench.figures import Reckoning

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loupe.benchmarks.shared.formula_images import cdm_scores
-from loupe.benchmarks.shared.formula_images.cdm_scores import CdmOutcome, cdm_outcomes, cdm_warnings
+from loupe.benchmarks.shared import formula_images
+from loupe.benchmarks.shared.formula_images import CdmOutcome, cdm_outcomes, cdm_warnings
 from loupe.metrics import cdm_pairs
 from loupe.metrics.cdm import PROFILES
 from loupe.metrics.cdm.drawing import ghostscript
@@ -36,7 +36,7 @@ def test_a_tex_that_sets_nothing_is_told_of_and_what_it_failed_on_is_not_remembe
 ) -> None:
     need_tex("unimernet")
     cache = RenderCache(tmp_path / "cache")
-    monkeypatch.setattr(cdm_scores, "_cache", lambda: cache)
+    monkeypatch.setattr(formula_images, "_cache", lambda: cache)
     program(tmp_path / "bin", "pdflatex", "echo I cannot find the format file; exit 1")
     whole = os.environ["PATH"]
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{whole}")
@@ -53,7 +53,7 @@ def test_a_program_that_breaks_after_it_has_worked_makes_no_zeros_and_nothing_of
 ) -> None:
     need_tex("unimernet", renderer=renderer)
     cache = RenderCache(tmp_path / "cache")
-    monkeypatch.setattr(cdm_scores, "_cache", lambda: cache)
+    monkeypatch.setattr(formula_images, "_cache", lambda: cache)
     bad = (r"\frac { a", "x")
     for pair, f1 in ((PAIR, 0.667), ((bad[1], bad[0]), 0.0)):
         assert cdm_outcomes([pair], profile="unimernet", renderer=renderer)[0].f1 == f1
@@ -97,7 +97,7 @@ def test_what_was_ended_from_outside_is_not_computed_and_not_remembered(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{whole}")
     (found,) = render([PAIR[0]], profile=profile, renderer="ghostscript", cache=cache)
     assert found.failure == "killed"
-    monkeypatch.setattr(cdm_scores, "_cache", lambda: cache)
+    monkeypatch.setattr(formula_images, "_cache", lambda: cache)
     assert cdm_outcomes([PAIR], profile="unimernet", renderer="ghostscript")[0].f1 is None
     monkeypatch.setenv("PATH", whole)
     (again,) = render([PAIR[0]], profile=profile, renderer="ghostscript", cache=cache)

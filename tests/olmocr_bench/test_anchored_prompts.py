@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from loupe.benchmarks.olmocr_bench.data.prompts import PromptName, prompt_for
+from loupe.benchmarks.olmocr_bench.dataset import PromptName, prompt_for
 from loupe.data import extras
 from loupe.engines.adapters.steps import STEPS, apply_adapters, check_adapters
 from loupe.engines.chat.settings import Settings

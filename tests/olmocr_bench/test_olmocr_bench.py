@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.olmocr_bench.scores.conclusion import _by_category, official_interval
+from loupe.benchmarks.olmocr_bench.conclusion import _by_category, official_interval
 from loupe.errors import UsageError
 from loupe.pipeline import score_run
 from tests.support.command_line import loupe

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loupe.benchmarks.olmocr_bench.data.records import read_test
 from loupe.benchmarks.olmocr_bench.drafting import (
     MOST,
     Record,
@@ -21,7 +20,8 @@ from loupe.benchmarks.olmocr_bench.drafting import (
     read_transcript,
     without_recurring,
 )
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_page
+from loupe.benchmarks.olmocr_bench.page_facts import check_page
+from loupe.benchmarks.olmocr_bench.records import read_test
 from tests.support.math_renderer import need_renderer
 from tests.support.report_runs import WORDS
 

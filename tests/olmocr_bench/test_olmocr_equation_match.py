@@ -9,17 +9,19 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.shared.equations.equation_match import Budget, UndecidedError, embed
-from loupe.benchmarks.shared.equations.rendering.drawing import Box, Drawing
-from loupe.benchmarks.shared.equations.symbols import (
+from loupe.benchmarks.shared.equations.equation_match import (
     DIRECTIONS,
     TOLERANCE,
+    Budget,
     Symbols,
+    UndecidedError,
     characters,
+    embed,
     presentation,
     symbols_of,
     without_spaces,
 )
+from loupe.benchmarks.shared.equations.rendering.drawing import Box, Drawing
 from tests.support.shared import cases
 
 _places = st.integers(0, 40).map(lambda quarter: quarter * 1.75)

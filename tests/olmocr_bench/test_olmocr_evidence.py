@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from loupe.benchmarks.olmocr_bench import PageTruth, facts, score
-from loupe.benchmarks.olmocr_bench.data.loading import PdfTests
-from loupe.benchmarks.olmocr_bench.data.records import KINDS, read_test
-from loupe.benchmarks.olmocr_bench.plain_words import words_of
+from loupe.benchmarks.olmocr_bench.dataset import PdfTests
+from loupe.benchmarks.olmocr_bench.evidence import words_of
+from loupe.benchmarks.olmocr_bench.records import KINDS, read_test
+from loupe.benchmarks.shared.answer_texts import join_answers
+from loupe.benchmarks.shared.equations.equation_match import Symbols
 from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures, marks_of
 from loupe.benchmarks.shared.equations.rendering import renderer
-from loupe.benchmarks.shared.equations.symbols import Symbols
-from loupe.benchmarks.shared.several_answers import join_answers
 from loupe.explanation import Fact
 from loupe.types import Prediction, Sample, SampleScores
 

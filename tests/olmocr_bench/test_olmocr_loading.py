@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.benchmarks.olmocr_bench import load, score
-from loupe.benchmarks.olmocr_bench.data.answer_folders import CandidateFiles
-from loupe.benchmarks.olmocr_bench.data.loading import read_test_set
-from loupe.benchmarks.shared.several_answers import answers_of, join_answers
+from loupe.benchmarks.olmocr_bench.dataset import CandidateFiles, read_test_set
+from loupe.benchmarks.shared.answer_texts import answers_of, join_answers
 from loupe.errors import DatasetError
 from loupe.pipeline.existing_answers import find_all
 from loupe.types import Prediction

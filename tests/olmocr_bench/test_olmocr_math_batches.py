@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from loupe.benchmarks.olmocr_bench import load, prepare, score
-from loupe.benchmarks.olmocr_bench.data.records import MathRule
-from loupe.benchmarks.olmocr_bench.equations.containment import render_and_match
-from loupe.benchmarks.olmocr_bench.kinds.math_facts import questions
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
-from loupe.benchmarks.shared.equations.equation_match import embed
+from loupe.benchmarks.olmocr_bench.equations import render_and_match
+from loupe.benchmarks.olmocr_bench.page_facts import questions
+from loupe.benchmarks.olmocr_bench.page_text import PageText
+from loupe.benchmarks.olmocr_bench.records import MathRule
+from loupe.benchmarks.shared.equations.equation_match import embed, presentation, symbols_of
 from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
-from loupe.benchmarks.shared.equations.symbols import presentation, symbols_of
 from loupe.types import Prediction, Sample, Scored
 from tests.support.math_renderer import fresh_renderer, need_renderer
 from tests.support.olmocr_set import write_olmocr_set

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.olmocr_bench.data.records import read_test
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.olmocr_bench.page_facts import check_test
+from loupe.benchmarks.olmocr_bench.page_text import PageText
+from loupe.benchmarks.olmocr_bench.records import read_test
 from loupe.benchmarks.shared.equations.rendering.chromium import (
     FONTS,
     TESTED_FONTS,

@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.olmocr_bench.data.records import TestRecordError, read_test
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
-from loupe.benchmarks.olmocr_bench.scores.statistics import bootstrap_interval, permutation_test
-from loupe.benchmarks.olmocr_bench.tables.html_tables import parse_html_tables
-from loupe.benchmarks.olmocr_bench.tables.markdown_tables import parse_markdown_tables
-from loupe.benchmarks.olmocr_bench.text.normalization import normalize
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.olmocr_bench.conclusion import bootstrap_interval, permutation_test
+from loupe.benchmarks.olmocr_bench.page_facts import check_test
+from loupe.benchmarks.olmocr_bench.page_text import PageText, parse_html_tables, parse_markdown_tables
+from loupe.benchmarks.olmocr_bench.records import TestRecordError, normalize, read_test
 from loupe.benchmarks.shared.table_answers.table_grid import Direction, Table
 from tests.support.olmocr_sample_cases import sample_parameters
 from tests.support.shared import cases

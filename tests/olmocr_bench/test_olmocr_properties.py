@@ -14,19 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.benchmarks.olmocr_bench import Missing, PageTruth, benchmark, score
-from loupe.benchmarks.olmocr_bench.data.loading import PdfTests
-from loupe.benchmarks.olmocr_bench.data.records import read_test
-from loupe.benchmarks.olmocr_bench.equations.extract_equations import extract_equations
-from loupe.benchmarks.olmocr_bench.kinds.baseline import without_images
-from loupe.benchmarks.olmocr_bench.kinds.footnotes import marker_places
-from loupe.benchmarks.olmocr_bench.kinds.formats import texts_in_format
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_page
-from loupe.benchmarks.olmocr_bench.plain_words import why_failed
-from loupe.benchmarks.olmocr_bench.scores.conclusion import conclude
-from loupe.benchmarks.olmocr_bench.tables.html_tables import parse_html_tables
-from loupe.benchmarks.olmocr_bench.tables.table_cells import ReadTable
-from loupe.benchmarks.olmocr_bench.text.normalization import compose
-from loupe.benchmarks.shared.near_matches.text_search import find_near_matches
+from loupe.benchmarks.olmocr_bench.conclusion import conclude
+from loupe.benchmarks.olmocr_bench.dataset import PdfTests
+from loupe.benchmarks.olmocr_bench.evidence import why_failed
+from loupe.benchmarks.olmocr_bench.page_facts import check_page, marker_places, texts_in_format, without_images
+from loupe.benchmarks.olmocr_bench.page_text import ReadTable, extract_equations, parse_html_tables
+from loupe.benchmarks.olmocr_bench.records import compose, read_test
+from loupe.benchmarks.shared.near_matches import find_near_matches
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.metrics import levenshtein_distance
 from loupe.results.losses import official_rows

@@ -18,11 +18,9 @@ from typing import Any
 
 import pytest
 
-from loupe.benchmarks.olmocr_bench.equations.containment import MathOutcome, prepare_questions, render_and_match
-from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser
-from loupe.benchmarks.shared.equations.rendering.drawing import LONGEST_EQUATION, Drawing
-from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
-from loupe.benchmarks.shared.equations.rendering.renderer import Renderer
+from loupe.benchmarks.olmocr_bench.equations import MathOutcome, prepare_questions, render_and_match
+from loupe.benchmarks.shared.equations.rendering.drawing import LONGEST_EQUATION, Drawing, DrawingCache
+from loupe.benchmarks.shared.equations.rendering.renderer import EquationBrowser, Renderer
 from loupe.data.hub.katex import katex_folder
 from loupe.errors import LoupeError
 from tests.support.math_renderer import fresh_renderer, need_renderer
@@ -278,7 +276,7 @@ def test_a_process_that_is_killed_leaves_nothing_that_the_next_one_does_not_clea
     monkeypatch.setattr(tempfile, "tempdir", str(short))
     program = (
         "import os, signal\n"
-        "from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser\n"
+        "from loupe.benchmarks.shared.equations.rendering.renderer import EquationBrowser\n"
         "EquationBrowser().draw(['x'])\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from loupe.benchmarks import get_benchmark
-from loupe.benchmarks.omni_parse_bench.answers import Answer, read_answer
-from loupe.benchmarks.omni_parse_bench.equations.appearance import contains_in_row
-from loupe.benchmarks.omni_parse_bench.kinds.page_tests import check_page
-from loupe.benchmarks.omni_parse_bench.plain_words import words_of
+from loupe.benchmarks.omni_parse_bench.equations import contains_in_row
+from loupe.benchmarks.omni_parse_bench.evidence import words_of
+from loupe.benchmarks.omni_parse_bench.folding import fold
+from loupe.benchmarks.omni_parse_bench.page import Answer, read_answer
+from loupe.benchmarks.omni_parse_bench.page_tests import check_page
 from loupe.benchmarks.omni_parse_bench.records import GoldError, read_test, read_tests
-from loupe.benchmarks.omni_parse_bench.text.folding import fold
-from loupe.benchmarks.omni_parse_bench.text.view import view_text
+from loupe.benchmarks.omni_parse_bench.view import view_text
 from loupe.data.parquet import rows
 from loupe.errors import DatasetError, MissingToolError
 from loupe.scoring.scorer import score_sample

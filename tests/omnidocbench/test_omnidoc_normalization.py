@@ -25,16 +25,16 @@ from loupe.benchmarks.omnidocbench.text_normalization import (
     normalize_table,
     normalize_text,
 )
-from loupe.benchmarks.shared.latex_text.latex_characters import (
+from loupe.benchmarks.shared.latex_characters import (
     MAX_LENGTH,
     MAX_NESTING,
     BeyondLimitsError,
     convert,
     latex_to_text,
     nesting,
+    plain_latex_to_text,
     pylatexenc_text,
 )
-from loupe.benchmarks.shared.latex_text.plain_latex import plain_latex_to_text
 from loupe.metrics.table_markup import OMNIDOCBENCH, simplify
 from loupe.metrics.teds import teds, teds_struct
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
@@ -272,7 +272,7 @@ def test_another_version_of_pylatexenc_is_refused_and_not_taken_for_unreadable_f
     found = tmp_path / "pylatexenc-2.11.dist-info"
     found.mkdir()
     (found / "METADATA").write_text("Metadata-Version: 2.1\nName: pylatexenc\nVersion: 2.11\n", encoding="utf-8")
-    program = "from loupe.benchmarks.shared.latex_text.latex_characters import latex_to_text; latex_to_text('a & b')"
+    program = "from loupe.benchmarks.shared.latex_characters import latex_to_text; latex_to_text('a & b')"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert "needs pylatexenc 3.0a30" in done.stderr and "version 2.11 is installed" in done.stderr

@@ -15,7 +15,7 @@ from loupe.benchmarks.omnidocbench.records import Block, Item, PredictedItem, Wo
 from loupe.benchmarks.omnidocbench.rules import V1_6
 from loupe.benchmarks.published import published_rows
 from loupe.benchmarks.registry import benchmark_ids, benchmark_names, data_set, filed_as, get_benchmark
-from loupe.benchmarks.shared.formula_images.cdm_options import with_cdm
+from loupe.benchmarks.shared.formula_images import with_cdm
 from loupe.errors import DatasetError, UsageError
 from loupe.types import Prediction, Sample, SampleScores, Scored
 from tests.support.command_line import complaint, loupe

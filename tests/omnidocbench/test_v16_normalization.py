@@ -31,7 +31,7 @@ from loupe.benchmarks.omnidocbench.text_normalization import (
     refusal,
     with_formulas_normalized,
 )
-from loupe.benchmarks.shared.latex_text import latex_characters_2_10
+from loupe.benchmarks.shared import latex_characters_2_10
 from loupe.metrics.table_cell_text import plain_cell
 from loupe.metrics.table_markup import CELL_TEXTS, OMNIDOCBENCH_1_6, simplify, simplify_plain
 from loupe.metrics.teds import teds, teds_struct

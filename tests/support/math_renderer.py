@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loupe.benchmarks.olmocr_bench.equations import containment
-from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser
-from loupe.benchmarks.shared.equations.rendering.drawing_cache import DrawingCache
-from loupe.benchmarks.shared.equations.rendering.renderer import Renderer, check_tools
+from loupe.benchmarks.olmocr_bench import equations
+from loupe.benchmarks.shared.equations.rendering.drawing import DrawingCache
+from loupe.benchmarks.shared.equations.rendering.renderer import EquationBrowser, Renderer, check_tools
 from loupe.errors import MissingToolError
 
 
@@ -29,6 +28,6 @@ def fresh_renderer(folder: Path) -> Iterator[Renderer]:
     need_renderer()
     renderer = Renderer(EquationBrowser(), DrawingCache(folder / "equations.sqlite", "test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(containment, "the_renderer", lambda: renderer)
+        patch.setattr(equations, "the_renderer", lambda: renderer)
         yield renderer
     renderer.close()

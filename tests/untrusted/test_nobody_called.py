@@ -34,7 +34,7 @@ for words in (("runs",), ("engine", "list"), ("bench", "list"), ("data", "list")
     go(*words)
 """
 DRAWN = """
-from loupe.benchmarks.shared.equations.rendering.browser import EquationBrowser
+from loupe.benchmarks.shared.equations.rendering.renderer import EquationBrowser
 browser = EquationBrowser()
 [drawing] = browser.draw(["x^2"])
 assert not drawing.error and not drawing.lost, drawing

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from loupe import helpers
-from loupe.benchmarks.shared.equations.rendering.browser import _Loop
+from loupe.benchmarks.shared.equations.rendering.renderer import _Loop
 from loupe.cli.shared import local_page
 from loupe.engines.chat.settings import Settings
 from loupe.engines.openai import open_engine

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from loupe.benchmarks.shared.literals import literal
+from loupe.benchmarks.shared.answer_texts import literal
 from loupe.benchmarks.shared.questions import (
     FAULTS,
     NUMBER_FAULTS,

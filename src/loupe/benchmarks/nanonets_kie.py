@@ -9,21 +9,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from loupe.benchmarks.shared.fields.field_documents import Document, field_text, find_documents, make_sample, object_of
-from loupe.benchmarks.shared.fields.json_answers import answer_tools
-from loupe.benchmarks.shared.fields.prompts import docext_prompt, json_prompt
-from loupe.benchmarks.shared.fields.scoring import (
+from loupe.benchmarks.shared.fields.documents import (
     DEVIATIONS,
     KIE,
     MEASURES,
     OFFICIAL,
+    Document,
     Variant,
+    docext_prompt,
+    field_text,
+    find_documents,
+    json_prompt,
     judge_document,
+    make_sample,
+    object_of,
     oracle_case,
     reference_text,
     score_document,
     verify_document,
 )
+from loupe.benchmarks.shared.fields.json_answers import answer_tools
 from loupe.errors import DatasetError
 from loupe.types import Benchmark, DataSet, ParityCases, Sample
 

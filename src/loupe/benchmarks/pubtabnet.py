@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from loupe.benchmarks.shared.table_answers.soup import table_tools
-from loupe.benchmarks.shared.table_images import layouts, scoring
-from loupe.benchmarks.shared.table_images.layouts import SAME_SPLIT, Escape, TableImage
+from loupe.benchmarks.shared import table_images
+from loupe.benchmarks.shared.table_answers.html_grids import table_tools
+from loupe.benchmarks.shared.table_images import SAME_SPLIT, Escape, TableImage
 from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
@@ -28,24 +28,24 @@ _FOLDERS = (".", "pubtabnet")
 def load(root: Path | None, split: Split = "val", escape: Escape = "raw") -> Iterator[Sample]:
     """Yield the tables of one split in stored order. `escape` says how text becomes HTML where tokens are published."""
     folder = default_root("pubtabnet") if root is None else root
-    return map(scoring.sample_of, _tables(folder, split, escape))
+    return map(table_images.sample_of, _tables(folder, split, escape))
 
 
 def _tables(root: Path, split: Split, escape: Escape) -> Iterator[TableImage]:
     if root.suffix == ".json":
-        return layouts.read_ground_truth(root)
+        return table_images.read_ground_truth(root)
     if is_prepared(root):
         refuse_options(root, split=split != "val", escape=escape != "raw")
-        return layouts.read_prepared(root)
+        return table_images.read_prepared(root)
     lines = _lines_file(root)
     if lines is not None:
-        return layouts.read_lines(lines, split=split, escape=escape)
+        return table_images.read_lines(lines, split=split, escape=escape)
     shards = [root] if root.suffix == ".parquet" else find_shards(root, *SAME_SPLIT[split])
     if not shards:
         raise DatasetError(
             f"{root}: no split {split!r} of PubTabNet here; expected {_LAYOUT}", hint="loupe data get pubtabnet"
         )
-    return layouts.read_parquet(shards, name="pubtabnet", escape=escape)
+    return table_images.read_parquet(shards, name="pubtabnet", escape=escape)
 
 
 def _lines_file(root: Path) -> Path | None:
@@ -68,15 +68,15 @@ benchmark = Benchmark(
         sources={"original": DataSet(repo="ajimeno/PubTabNet")},
     ),
     parity=ParityCases(
-        compare=scoring.verify_case,
-        deviations=scoring.DEVIATIONS,
-        oracles={"teds/cases.jsonl": scoring.oracle_case},
+        compare=table_images.verify_case,
+        deviations=table_images.DEVIATIONS,
+        oracles={"teds/cases.jsonl": table_images.oracle_case},
     ),
-    prompt=scoring.PROMPT,
-    measures=scoring.MEASURES,
+    prompt=table_images.PROMPT,
+    measures=table_images.MEASURES,
     load=load,
-    answers=AnswerLayout(published_names=layouts.published_names),
-    score=scoring.score,
+    answers=AnswerLayout(published_names=table_images.published_names),
+    score=table_images.score,
     tools=table_tools,
     max_tokens=4096,
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from loupe.benchmarks.shared.table_answers.soup import table_tools
-from loupe.benchmarks.shared.table_images import layouts, scoring
-from loupe.benchmarks.shared.table_images.layouts import SAME_SPLIT, Escape, TableImage
+from loupe.benchmarks.shared import table_images
+from loupe.benchmarks.shared.table_answers.html_grids import table_tools
+from loupe.benchmarks.shared.table_images import SAME_SPLIT, Escape, TableImage
 from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards
 from loupe.data.prepared import is_prepared, refuse_options
@@ -29,8 +29,8 @@ def load(root: Path | None, first: int = FIRST_ROW, rows: int = ROWS, escape: Es
     folder = default_root("pubtabnet") if root is None else root
     if is_prepared(folder):
         refuse_options(folder, first=first != FIRST_ROW, rows=rows != ROWS, escape=escape != "raw")
-        return map(scoring.sample_of, layouts.read_prepared(folder))
-    return map(scoring.sample_of, _tables(folder, first, rows, escape))
+        return map(table_images.sample_of, table_images.read_prepared(folder))
+    return map(table_images.sample_of, _tables(folder, first, rows, escape))
 
 
 def _tables(root: Path, first: int, rows: int, escape: Escape) -> Iterator[TableImage]:
@@ -41,7 +41,7 @@ def _tables(root: Path, first: int, rows: int, escape: Escape) -> Iterator[Table
             hint="loupe data get teds_test",
         )
     found = 0
-    for table in layouts.read_parquet(shards, name="teds_test", escape=escape, first=first, count=rows):
+    for table in table_images.read_parquet(shards, name="teds_test", escape=escape, first=first, count=rows):
         found += 1
         yield table
     if not found:
@@ -60,12 +60,12 @@ benchmark = Benchmark(
         note="200 of the tables of pubtabnet; the same files",
         folder="pubtabnet",
     ),
-    parity=ParityCases(compare=scoring.verify_case, deviations=scoring.DEVIATIONS),
-    prompt=scoring.PROMPT,
-    measures=scoring.MEASURES,
+    parity=ParityCases(compare=table_images.verify_case, deviations=table_images.DEVIATIONS),
+    prompt=table_images.PROMPT,
+    measures=table_images.MEASURES,
     load=load,
-    answers=AnswerLayout(published_names=layouts.published_names),
-    score=scoring.score,
+    answers=AnswerLayout(published_names=table_images.published_names),
+    score=table_images.score,
     tools=table_tools,
     max_tokens=4096,
 )

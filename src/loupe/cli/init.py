@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loupe.benchmarks.folders.own.field_types import FIELD_TYPES
+from loupe.benchmarks.folders.own.config import FIELD_TYPES
 from loupe.cli.shared.output import as_json, json_option, print_line, prompt, say
 from loupe.errors import UsageError, did_you_mean, word
 from loupe.files.file_names import same_form
 
 if TYPE_CHECKING:
-    from loupe.benchmarks.folders.own.config import Task
-    from loupe.benchmarks.folders.own.field_types import FieldType
+    from loupe.benchmarks.folders.own.config import FieldType, Task
     from loupe.benchmarks.folders.own.folder_files import Found
     from loupe.benchmarks.folders.own.starting import Beginning
 
@@ -148,7 +147,7 @@ def ask(
     pages: int | None,
 ) -> Beginning:
     """What the flags say, and in a terminal the answers to what they leave open. Raises UsageError."""
-    from loupe.benchmarks.folders.own.class_labels import label_mistakes
+    from loupe.benchmarks.folders.own.config import label_mistakes
     from loupe.benchmarks.folders.own.starting import Beginning, label_map
 
     people = sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,6 +1,6 @@
 """Classes as tables: which labels were taken for which, and precision, recall and F1 of every label.
 
-From the figures that a folder of one's own keeps in its result (loupe.benchmarks.folders.own.class_figures).
+From the figures that a folder of one's own keeps in its result (loupe.benchmarks.folders.own.scorers).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from loupe.benchmarks.folders.own.class_figures import FIGURE
 from loupe.benchmarks.folders.own.folder_benchmark import TRUTH_TAG
+from loupe.benchmarks.folders.own.scorers import FIGURE
 from loupe.results.sections import Section, format_margin, format_value
 from loupe.typed import convert
 from loupe.types import Estimate, Result

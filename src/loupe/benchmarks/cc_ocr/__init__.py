@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from loupe.benchmarks.cc_ocr.data import SUBSETS, TRACKS, load_subsets, sample_of
-from loupe.benchmarks.cc_ocr.documents import UpstreamStopsError, parsed
-from loupe.benchmarks.cc_ocr.records import read_record, score_record
-from loupe.benchmarks.cc_ocr.words import TINY, counted, f1
+from loupe.benchmarks.cc_ocr.tracks import TINY, UpstreamStopsError, counted, f1, parsed, read_record, score_record
 from loupe.types import Benchmark, DataSet, Measure, ParityCases, Prediction, Sample, Score, Values
 
 #: What the official program adds to the numbers that it divides by for records.

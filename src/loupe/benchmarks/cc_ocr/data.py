@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.benchmarks.cc_ocr.records import check_depth
+from loupe.benchmarks.cc_ocr.tracks import check_depth
 from loupe.data.hub.store import default_root
 from loupe.data.prepared import is_prepared, read
 from loupe.data.tsv import tsv_rows

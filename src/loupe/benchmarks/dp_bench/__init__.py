@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from loupe.benchmarks.dp_bench import official, opendataloader, tolerant
-from loupe.benchmarks.dp_bench.elements import (
+from loupe.benchmarks.dp_bench import evaluators, opendataloader
+from loupe.benchmarks.dp_bench.evaluators import (
     Element,
     answer_of_elements,
     elements_in_answer,
@@ -22,8 +22,8 @@ from loupe.benchmarks.dp_bench.elements import (
     opens_elements,
     text_of_page,
 )
-from loupe.benchmarks.shared.table_answers.scored import TableScores
-from loupe.benchmarks.shared.table_answers.soup import table_tools
+from loupe.benchmarks.shared.table_answers.html_conversion import TableScores
+from loupe.benchmarks.shared.table_answers.html_grids import table_tools
 from loupe.data.hub.store import default_root
 from loupe.data.prepared import is_prepared, read
 from loupe.errors import DatasetError, UsageError
@@ -158,28 +158,32 @@ def _score(page: Sample, answer: str, found: list[Element] | None, reference: Se
     variant = page.tags.get("variant", "official")
     if variant in ("official", "v1"):
         elements = found if found is not None else _as_elements(answer)
-        tables = official.page_tables(elements, reference, v1=variant == "v1")
-        return [_one("nid", official.page_nid(elements, reference)), *_each([] if tables is None else [tables])]
+        tables = evaluators.page_tables(elements, reference, v1=variant == "v1")
+        return [_one("nid", evaluators.page_nid(elements, reference)), *_each([] if tables is None else [tables])]
     answer = answer if found is None else answer_of_elements(found)
     if variant == "opendataloader":
         return _score_markdown(answer, page.truth)
     if variant == "best_table":
-        text = tolerant.stripped_page_nid(answer, reference)
-        best = tolerant.best_tables(answer, reference)
+        text = evaluators.stripped_page_nid(answer, reference)
+        best = evaluators.best_tables(answer, reference)
         return [_one("nid", text), _official_nid(answer, reference), *_page_mean(best)]
     first_only = page.tags.get("pairing") == "first"
-    paired = tolerant.page_tables(answer, reference, first_only=first_only)
-    return [_one("nid", tolerant.page_nid(answer, reference)), _official_nid(answer, reference), *_each(paired)]
+    paired = evaluators.tolerant_page_tables(answer, reference, first_only=first_only)
+    return [
+        _one("nid", evaluators.tolerant_page_nid(answer, reference)),
+        _official_nid(answer, reference),
+        *_each(paired),
+    ]
 
 
 def _as_elements(answer: str) -> list[Element]:
     """A Markdown answer as elements; no answer has none."""
-    return tolerant.elements_of_markdown(answer) if answer.strip() else []
+    return evaluators.elements_of_markdown(answer) if answer.strip() else []
 
 
 def _official_nid(answer: str, reference: Sequence[Element]) -> Score:
     """What the official rules say about the same words: they delete the line feeds of the ground truth."""
-    return _one("nid_official", official.page_nid(_as_elements(answer), reference))
+    return _one("nid_official", evaluators.page_nid(_as_elements(answer), reference))
 
 
 def _score_markdown(answer: str, truth: dict[str, Any]) -> list[Score]:
@@ -236,9 +240,9 @@ def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
     ]
     if "nid" in expected:
         ignored = given["ignore_classes"]
-        return [(_mean([official.page_nid(*page, ignored) for page in pages]), expected["nid"])]
+        return [(_mean([evaluators.page_nid(*page, ignored) for page in pages]), expected["nid"])]
     v1 = given.get("variant") == "v1"
-    tables = [scores for page in pages if (scores := official.page_tables(*page, v1=v1)) is not None]
+    tables = [scores for page in pages if (scores := evaluators.page_tables(*page, v1=v1)) is not None]
     if "error" in expected:
         # Upstream stops at the first page that it raises on; here that page has the name of the exception.
         named = [table.error for table in tables if table.error and (table.teds, table.teds_struct) == (0.0, 0.0)]

@@ -10,9 +10,9 @@ import html
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from loupe.benchmarks.shared.table_answers import spans
-from loupe.benchmarks.shared.table_answers.pipe_tables import convert_pipe_tables
-from loupe.benchmarks.shared.table_answers.soup import parse_html
+from loupe.benchmarks.shared.table_answers import spellings
+from loupe.benchmarks.shared.table_answers.html_grids import parse_html
+from loupe.benchmarks.shared.table_answers.spellings import convert_pipe_tables
 from loupe.metrics import nid
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
@@ -87,7 +87,7 @@ def _one_line(text: str) -> str:
 
 
 def _without_tables(text: str) -> str:
-    return spans.replace(text, spans.html_tables(text), " ")
+    return spellings.replace(text, spellings.html_tables(text), " ")
 
 
 def _tables(text: str) -> list[str]:

@@ -10,22 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from loupe.benchmarks.mdpbench.conclusion import FLAGS, conclude
+from loupe.benchmarks.mdpbench.conclusion import FLAGS, RECKONING, conclude
 from loupe.benchmarks.mdpbench.data import LAYOUT, answers_in_folder, read_images, read_slim
-from loupe.benchmarks.mdpbench.measures import MEASURES
-from loupe.benchmarks.mdpbench.official_files import RECKONING
-from loupe.benchmarks.mdpbench.parity_cases import compare_run, run_from_oracle
-from loupe.benchmarks.mdpbench.scored_images import from_details, to_details
-from loupe.benchmarks.mdpbench.scoring import image_scores, match_image, scored_image
+from loupe.benchmarks.mdpbench.final_score import MEASURES, from_details, to_details
+from loupe.benchmarks.mdpbench.scoring import compare_run, image_scores, match_image, run_from_oracle, scored_image
 from loupe.benchmarks.omnidocbench import figures
 from loupe.benchmarks.omnidocbench.dataset import nothing_left, parse_selection, reference_markdown
 from loupe.benchmarks.omnidocbench.lint import FAULTS
 from loupe.benchmarks.omnidocbench.records import PageMatch
 from loupe.benchmarks.omnidocbench.scored_pages import as_read_from_its_file
-from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_of, with_cdm
-from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
-from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
-from loupe.benchmarks.shared.several_answers import answers_of, join_answers
+from loupe.benchmarks.shared.answer_texts import answers_of, join_answers
+from loupe.benchmarks.shared.formula_images import Switch, cdm_tools, renderer_of, with_cdm
+from loupe.benchmarks.shared.latex_characters import need_pylatexenc
 from loupe.data.extras import installed
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation

@@ -1,6 +1,6 @@
-"""The final score: pages by their tasks, their mean in three splits, and languages.
+"""Compute the final score: pages by their tasks, their mean in three splits, and languages.
 
-Protocol: docs/protocols/mdpbench.md#final-score.
+A scored image in `scores.jsonl` contains its pages and their samples by element.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
 import numpy as np
 
-from loupe.benchmarks.mdpbench.page_ids import LATIN, NON_LATIN, edits_name, prefix_of, printed_language
-from loupe.benchmarks.mdpbench.scored_images import SPLITS, Samples, Split, of_split
+from loupe.benchmarks.mdpbench.data import LATIN, NON_LATIN, edits_name, is_digital, prefix_of, printed_language
 from loupe.benchmarks.omnidocbench.aggregation import per_page_edit
 from loupe.benchmarks.omnidocbench.records import MatchedSample
-from loupe.benchmarks.omnidocbench.scored_pages import PageSample
+from loupe.benchmarks.omnidocbench.scored_pages import PageSample, ScoredPage, samples_by_element
+from loupe.errors import RunError
+from loupe.typed import convert
+from loupe.types import Measure, SampleScores
 
 #: The splits as the official table calls them.
 SPLIT_COLUMNS: Final[Mapping[str, Split]] = {"All": "All", "Digit.": "digit", "Photo.": "photo"}
@@ -172,3 +175,139 @@ def table_row(score: FinalScore) -> dict[str, Any]:
 def _of_numpy(value: float | None) -> float | None:
     """These are NumPy's numbers upstream, which round by scaling."""
     return None if value is None else float(np.round(np.float64(value * 100), 1))
+
+
+Split: TypeAlias = Literal["All", "digit", "photo"]
+SPLITS: Final[tuple[Split, ...]] = ("All", "digit", "photo")
+Samples: TypeAlias = Mapping[str, Sequence[PageSample]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredImage:
+    """An image, and one page for each answer to it and each ground truth of it; nearly always one.
+
+    All pages have the id of the image (docs/protocols/mdpbench.md#files). Without an answer there is one page, that of
+    an empty answer.
+    """
+
+    pages: tuple[ScoredPage, ...]
+
+
+def to_details(image: ScoredImage) -> dict[str, Any]:
+    """The image as the `details` of its line in `scores.jsonl`."""
+    details: dict[str, Any] = msgspec.to_builtins(image)
+    return details
+
+
+def from_details(row: SampleScores) -> Sequence[ScoredPage]:
+    """The pages of a line; none where scoring failed even for an empty answer. Raises RunError for foreign details."""
+    if not row.details:
+        return ()
+    try:
+        return convert(row.details, ScoredImage).pages
+    except msgspec.ValidationError as error:
+        raise RunError(f"scores of {row.sample!r}: {error}", hint="score it again: loupe score RUN") from None
+
+
+def image_attributes(images: Iterable[Sequence[ScoredPage]]) -> dict[str, Mapping[str, Any]]:
+    """The page attributes by image of the ground truth, in its order; `images` are the pages of each sample."""
+    every = [pages for pages in images if pages]
+    # An image with several ground truths stands where the first of them does.
+    first = {pages[0].image: pages[0].attributes for pages in every}
+    return first | {page.image: page.attributes for pages in every for page in pages}
+
+
+def samples_of_run(pages: Sequence[ScoredPage]) -> Samples:
+    """The samples of all pages by element, in upstream's order."""
+    return samples_by_element(pages)
+
+
+def samples_of_image(pages: Sequence[ScoredPage]) -> Samples:
+    """The same for one image of a run that has text somewhere: formulas matched to text are text, whatever is here."""
+    texts = [
+        PageSample(page=page, matched=each)
+        for page in pages
+        for each in (*page.match.text_block, *page.match.formulas_as_text)
+    ]
+    return {**samples_by_element(pages), "text_block": texts}
+
+
+def of_split(samples: Samples, split: Split) -> Samples:
+    """The samples of digital pages, of photographs, or all."""
+    wanted = _WANTED[split]
+    return {element: [each for each in found if wanted(each.page.page_id)] for element, found in samples.items()}
+
+
+_WANTED: Final[Mapping[Split, Callable[[str], bool]]] = {
+    "All": lambda _: True,
+    "digit": is_digital,
+    "photo": lambda page_id: not is_digital(page_id),
+}
+
+
+def _mean_of_pages(sums: Any) -> Any:
+    """The mean of page scores; nan where a formula has no CDM."""
+    return np.where(sums[..., 2] > 0, np.nan, sums[..., 0] / sums[..., 1])
+
+
+def _mean_of_languages(sums: Any) -> Any:
+    """The mean of the means of the languages that are there; nan where a formula has no CDM."""
+    values, counts, lacking = sums[..., 0:-1:2], sums[..., 1:-1:2], sums[..., -1]
+    there = counts > 0
+    means = np.where(there, values / np.where(there, counts, 1.0), 0.0)
+    number = there.sum(axis=-1)
+    return np.where((lacking > 0) | (number == 0), np.nan, means.sum(axis=-1) / np.where(number, number, 1))
+
+
+def _mean_of_documents(rows: Any) -> float:
+    """Digital page less the mean of its photographs, averaged over the documents that have both; nan without any.
+
+    Rows are (number of the document, 1 if digital, page score, 1 where a formula has no CDM). A document that was drawn
+    several times has several digital pages, and its weight.
+    """
+    _, document = np.unique(rows[:, 0], return_inverse=True)
+    digital, score = rows[:, 1], rows[:, 2]
+    counts = [np.bincount(document, weights) for weights in (digital, 1 - digital)]
+    both = (counts[0] > 0) & (counts[1] > 0)
+    if not both.any() or rows[:, 3].any():
+        return float("nan")
+    sums = [np.bincount(document, weights * score) for weights in (digital, 1 - digital)]
+    losses = sums[0][both] / counts[0][both] - sums[1][both] / counts[1][both]
+    return float(np.average(losses, weights=counts[0][both]))
+
+
+def _overall(name: str, title: str) -> Measure:
+    return Measure(name=name, title=title, value=_mean_of_pages, bounded=True)
+
+
+def _script(name: str, title: str) -> Measure:
+    return Measure(name=name, title=title, value=_mean_of_languages, bounded=True)
+
+
+def _edits(name: str, title: str) -> Measure:
+    return Measure(name=name, title=title, higher_is_better=False, unit="number", bounded=True)
+
+
+MEASURES: Final = (
+    _overall("overall", "overall (All)"),
+    _overall("overall_digital", "digital pages (Digit.)"),
+    _overall("overall_photographed", "photographs (Photo.)"),
+    Measure(
+        name="photo_loss",
+        title="lost on photographs of the same document",
+        higher_is_better=False,
+        value=_mean_of_documents,
+        pooled=True,
+    ),
+    _script("latin", "Latin scripts (mean of languages)"),
+    _script("non_latin", "other scripts (mean of languages)"),
+    _overall("overall_without_suffix_rule", "overall without the suffix rule"),
+    _edits("text_edit", "text (edit distance)"),
+    _edits("text_edit_with_marks", "text with vowel signs, tones, accents"),
+    _edits("formula_edit", "formulas (edit distance)"),
+    Measure(name="formula_cdm", title="formulas (CDM)"),
+    Measure(name="table_teds", title="tables (TEDS)"),
+    Measure(name="table_teds_struct", title="table structure (TEDS-S)"),
+    _edits("table_edit", "tables (edit distance)"),
+    _edits("reading_order_edit", "reading order (edit distance)"),
+)

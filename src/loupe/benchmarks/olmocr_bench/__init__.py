@@ -14,31 +14,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from loupe.benchmarks.olmocr_bench.data.answer_folders import CandidateFiles, answer_name
-from loupe.benchmarks.olmocr_bench.data.loading import (
+from loupe.benchmarks.olmocr_bench.conclusion import CATEGORIES, conclude, measure_of
+from loupe.benchmarks.olmocr_bench.dataset import (
     BASELINE,
+    BASIC,
+    CandidateFiles,
     Missing,
     PageTruth,
     PdfTests,
+    PromptName,
+    answer_name,
+    names_size,
+    prompt_for,
     read_prepared,
     read_test_set,
 )
-from loupe.benchmarks.olmocr_bench.data.prompts import BASIC, PromptName, names_size, prompt_for
-from loupe.benchmarks.olmocr_bench.data.records import MathRule, PageTest
-from loupe.benchmarks.olmocr_bench.equations.containment import (
-    check_tools,
-    one_sample,
-    prepare_questions,
-    renderer_versions,
-)
-from loupe.benchmarks.olmocr_bench.kinds.math_facts import questions
-from loupe.benchmarks.olmocr_bench.kinds.outcomes import NO_ANSWER, Outcome, failed
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_page
+from loupe.benchmarks.olmocr_bench.equations import check_tools, one_sample, prepare_questions, renderer_versions
+from loupe.benchmarks.olmocr_bench.page_facts import check_page, questions
+from loupe.benchmarks.olmocr_bench.page_text import PageText
 from loupe.benchmarks.olmocr_bench.parity_cases import compare_case, not_compared
-from loupe.benchmarks.olmocr_bench.scores.conclusion import CATEGORIES, conclude, measure_of
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.olmocr_bench.records import NO_ANSWER, MathRule, Outcome, PageTest, failed
+from loupe.benchmarks.shared.answer_texts import answers_of, join_answers
 from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
-from loupe.benchmarks.shared.several_answers import answers_of, join_answers
 from loupe.data.hub.store import default_root
 from loupe.data.pages import page_size
 from loupe.data.prepared import is_prepared, refuse_options

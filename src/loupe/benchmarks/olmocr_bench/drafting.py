@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, TypeAlias, TypeVar
 
-from loupe.benchmarks.olmocr_bench.data.records import TestRecordError, read_test
-from loupe.benchmarks.olmocr_bench.kinds.baseline import without_images
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
-from loupe.benchmarks.olmocr_bench.tables.table_cells import ReadTable
-from loupe.benchmarks.olmocr_bench.text.normalization import normalize
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.olmocr_bench.page_facts import check_test, without_images
+from loupe.benchmarks.olmocr_bench.page_text import PageText, ReadTable
+from loupe.benchmarks.olmocr_bench.records import TestRecordError, normalize, read_test
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 
 T = TypeVar("T")

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from loupe.benchmarks.olmocr_bench.data.records import TestRecordError, read_test
-from loupe.benchmarks.olmocr_bench.equations.containment import check_tools
-from loupe.benchmarks.olmocr_bench.kinds.page_facts import check_test
-from loupe.benchmarks.olmocr_bench.scores.statistics import bootstrap_interval, permutation_test
-from loupe.benchmarks.olmocr_bench.text.normalization import normalize
-from loupe.benchmarks.olmocr_bench.text.page_text import PageText
+from loupe.benchmarks.olmocr_bench.conclusion import bootstrap_interval, permutation_test
+from loupe.benchmarks.olmocr_bench.equations import check_tools
+from loupe.benchmarks.olmocr_bench.page_facts import check_test
+from loupe.benchmarks.olmocr_bench.page_text import PageText
+from loupe.benchmarks.olmocr_bench.records import TestRecordError, normalize, read_test
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.errors import LoupeError
 

@@ -11,25 +11,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from loupe.benchmarks.omni_parse_bench.answers import Answer, Form, Outputs, read_answer
 from loupe.benchmarks.omni_parse_bench.conclusion import (
     FAMILY_NAMES,
     conclude,
     headline_of_families,
     layout_of_blocks,
 )
-from loupe.benchmarks.omni_parse_bench.equations.reading import one_sample, prepare_equations
-from loupe.benchmarks.omni_parse_bench.faults import FAULTS, HARMLESS
+from loupe.benchmarks.omni_parse_bench.equations import one_sample, prepare_equations
 from loupe.benchmarks.omni_parse_bench.gold import check_equations, read_pages
-from loupe.benchmarks.omni_parse_bench.kinds.page_tests import check_page
 from loupe.benchmarks.omni_parse_bench.outcomes import GradingError, Outcome
-from loupe.benchmarks.omni_parse_bench.page import Page
+from loupe.benchmarks.omni_parse_bench.page import FAULTS, HARMLESS, Answer, Form, Outputs, Page, read_answer
+from loupe.benchmarks.omni_parse_bench.page_tests import check_page
 from loupe.benchmarks.omni_parse_bench.parity_cases import compare_case, not_compared, with_id
 from loupe.benchmarks.omni_parse_bench.records import LatexRule, PageTest, read_tests
 from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.shared.equations.rendering.renderer import check_mathml_tools, mathml_versions
-from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
-from loupe.benchmarks.shared.table_answers.soup import table_tools
+from loupe.benchmarks.shared.latex_characters import need_pylatexenc
+from loupe.benchmarks.shared.table_answers.html_grids import table_tools
 from loupe.data.hub.store import default_root
 from loupe.explanation import Fact
 from loupe.types import Benchmark, DataSet, Measure, ParityCases, Prediction, Sample, SampleScores, Score, Scored

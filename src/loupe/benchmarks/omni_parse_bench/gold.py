@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loupe.benchmarks.omni_parse_bench.equations.reading import prepare_equations, read_equations
+from loupe.benchmarks.omni_parse_bench.equations import prepare_equations, read_equations
 from loupe.benchmarks.omni_parse_bench.outcomes import GradingError
 from loupe.benchmarks.omni_parse_bench.records import OUTPUT_TYPES, GoldError, LatexRule, PageTest, read_tests
 from loupe.data.parquet import columns_of, rows

@@ -9,17 +9,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from loupe.benchmarks.omni_parse_bench.answers import answer_of
-from loupe.benchmarks.omni_parse_bench.equations.appearance import is_plain
-from loupe.benchmarks.omni_parse_bench.equations.reading import prepare_equations, read_equations
+from loupe.benchmarks.omni_parse_bench.equations import is_plain, prepare_equations, read_equations
+from loupe.benchmarks.omni_parse_bench.folding import fold, read_number, squeeze
 from loupe.benchmarks.omni_parse_bench.gold import check_equations
-from loupe.benchmarks.omni_parse_bench.kinds.page_tests import check_page
-from loupe.benchmarks.omni_parse_bench.markdown_html import html_of_markdown
-from loupe.benchmarks.omni_parse_bench.page import Page
+from loupe.benchmarks.omni_parse_bench.page import Page, answer_of
+from loupe.benchmarks.omni_parse_bench.page_tests import check_page
 from loupe.benchmarks.omni_parse_bench.records import GoldError, LatexRule, PageTest, read_test, read_tests
-from loupe.benchmarks.omni_parse_bench.text.folding import fold, squeeze
-from loupe.benchmarks.omni_parse_bench.text.numbers import read_number
-from loupe.benchmarks.omni_parse_bench.text.view import view_text
+from loupe.benchmarks.omni_parse_bench.view import html_of_markdown, view_text
 from loupe.benchmarks.shared.equations.rendering.renderer import check_mathml_tools
 from loupe.errors import LoupeError
 
@@ -83,7 +79,7 @@ def _character(case: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
 
 
 def _run(case: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
-    from loupe.benchmarks.omni_parse_bench.summary import GradedTest, summarize_tests
+    from loupe.benchmarks.omni_parse_bench.conclusion import GradedTest, summarize_tests
 
     tests = [GradedTest(**{**each, "tags": tuple(each["tags"])}) for each in case["verdicts"]]
     yield from _same(summarize_tests(tests, with_pages=case["with_pages"]), case["expected"])

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from loupe.benchmarks.omni_parse_bench.text.folding import fold_short
-from loupe.benchmarks.omni_parse_bench.text.numbers import PrintedNumber, read_number
+from loupe.benchmarks.omni_parse_bench.folding import PrintedNumber, fold_short, read_number
 from loupe.errors import DatasetError
 
 Kind: TypeAlias = Literal["present", "order", "repeat", "table_cell", "layout_kind"]

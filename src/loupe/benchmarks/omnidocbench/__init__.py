@@ -41,9 +41,8 @@ from loupe.benchmarks.omnidocbench.scored_pages import (
     image_name,
     to_details,
 )
-from loupe.benchmarks.shared.formula_images.cdm_options import Switch, renderer_of, with_cdm
-from loupe.benchmarks.shared.formula_images.cdm_scores import cdm_tools
-from loupe.benchmarks.shared.latex_text.latex_macros import need_pylatexenc
+from loupe.benchmarks.shared.formula_images import Switch, cdm_tools, renderer_of, with_cdm
+from loupe.benchmarks.shared.latex_characters import need_pylatexenc
 from loupe.data.extras import installed
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation

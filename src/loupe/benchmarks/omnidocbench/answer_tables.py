@@ -25,9 +25,12 @@ from loupe.benchmarks.omnidocbench.delimiters import (
 from loupe.benchmarks.omnidocbench.formula_normalization import MAX_LENGTH
 from loupe.benchmarks.omnidocbench.records import Item
 from loupe.benchmarks.omnidocbench.text_normalization import normalize_table_1_6
-from loupe.benchmarks.shared.table_answers.any_spelling import table_of_tabular
-from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row, is_delimiter_row
-from loupe.benchmarks.shared.table_answers.spans import environments
+from loupe.benchmarks.shared.table_answers.spellings import (
+    cells_of_row,
+    environments,
+    is_delimiter_row,
+    table_of_tabular,
+)
 from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 from loupe.files.scratch import scratch_folder

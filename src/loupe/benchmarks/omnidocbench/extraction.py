@@ -22,7 +22,7 @@ from loupe.benchmarks.omnidocbench.answer_formulas import (
 from loupe.benchmarks.omnidocbench.answer_tables import bar_losses, take_bar_tables, take_html_tables, take_latex_tables
 from loupe.benchmarks.omnidocbench.delimiters import blank
 from loupe.benchmarks.omnidocbench.records import FormFacts, Item
-from loupe.benchmarks.shared.table_answers.soup import parse_html
+from loupe.benchmarks.shared.table_answers.html_grids import parse_html
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
 _Take: TypeAlias = Callable[[str], tuple[list[Item], str]]

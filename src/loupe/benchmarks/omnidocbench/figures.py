@@ -13,7 +13,7 @@ from loupe.benchmarks.omnidocbench.formula_lines import rows_of
 from loupe.benchmarks.omnidocbench.formula_normalization import without_delimiters, without_tags
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage
-from loupe.benchmarks.shared.formula_images.cdm_scores import (
+from loupe.benchmarks.shared.formula_images import (
     CdmOutcome,
     cdm_outcomes,
     cdm_warnings,

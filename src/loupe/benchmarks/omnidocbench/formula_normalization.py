@@ -18,7 +18,7 @@ from loupe.benchmarks.omnidocbench.delimiters import (
     replaced,
     with_replacements,
 )
-from loupe.benchmarks.shared.latex_text.latex_characters_2_10 import convert
+from loupe.benchmarks.shared.latex_characters_2_10 import convert
 from loupe.metrics.latex_nodes import is_damaged
 
 _CLOSING_BRACKET = re.compile(r"(?<!\\)\\\]")

@@ -19,7 +19,7 @@ from loupe.benchmarks.omnidocbench.answer_tables import (
 )
 from loupe.benchmarks.omnidocbench.delimiters import Delimiters, Piece, pieces
 from loupe.benchmarks.omnidocbench.extraction import TABLES, take_each
-from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row, is_delimiter_row
+from loupe.benchmarks.shared.table_answers.spellings import cells_of_row, is_delimiter_row
 from loupe.types import Edit
 
 _FORMULAS = (Delimiters("$$", "$$"), Delimiters(r"\[", r"\]"), Delimiters("$", "$"), Delimiters(r"\(", r"\)"))

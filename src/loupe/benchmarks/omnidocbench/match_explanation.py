@@ -11,7 +11,7 @@ from loupe.benchmarks.omnidocbench.figures import OF_REFERENCE, RECKONING_1_5, R
 from loupe.benchmarks.omnidocbench.ground_truth import FORMULA, IGNORED, TABLE, TEXTS, AnnoId
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, from_details, scored_tables, scored_texts
-from loupe.benchmarks.shared.formula_images.cdm_options import renderer_of
+from loupe.benchmarks.shared.formula_images import renderer_of
 from loupe.explanation import Explanation, Flag, FormulaPair, Region, Unit, Unscored
 from loupe.types import Sample, SampleScores
 

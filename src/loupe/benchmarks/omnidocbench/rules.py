@@ -30,8 +30,8 @@ from loupe.benchmarks.omnidocbench.text_normalization import (
     normalize_table_1_6,
     normalize_text,
 )
-from loupe.benchmarks.shared.latex_text import latex_characters, latex_characters_2_10
-from loupe.benchmarks.shared.latex_text.latex_characters import Conversion
+from loupe.benchmarks.shared import latex_characters, latex_characters_2_10
+from loupe.benchmarks.shared.latex_characters import Conversion
 
 Normalize: TypeAlias = Callable[[str], str]
 

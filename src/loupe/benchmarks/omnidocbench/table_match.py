@@ -23,7 +23,7 @@ from loupe.benchmarks.omnidocbench.records import (
     piece_of,
 )
 from loupe.benchmarks.omnidocbench.text_normalization import refusal
-from loupe.benchmarks.shared.table_answers.soup import parse_html
+from loupe.benchmarks.shared.table_answers.html_grids import parse_html
 from loupe.metrics.assignment import assign
 from loupe.metrics.teds.table_tree import TedsError
 

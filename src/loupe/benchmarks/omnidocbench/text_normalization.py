@@ -19,7 +19,7 @@ from loupe.benchmarks.omnidocbench.formula_normalization import (
     normalize_bare_formula,
     without_circles,
 )
-from loupe.benchmarks.shared.latex_text.latex_characters import Conversion, convert, with_space_behind_a_last_backslash
+from loupe.benchmarks.shared.latex_characters import Conversion, convert, with_space_behind_a_last_backslash
 from loupe.metrics.table_normalization import normalize_like_omnidocbench, normalize_like_omnidocbench_1_6
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 

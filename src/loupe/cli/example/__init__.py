@@ -106,9 +106,9 @@ def truth(folder: Path, json: bool) -> None:
     DIR/loupe.toml lists are written; lines that are already verified stay. Documents that share a name with the
     example's but differ are refused.
     """
-    from loupe.benchmarks.folders.own.checking import missing_samples
     from loupe.benchmarks.folders.own.config import SAMPLES, read_config
     from loupe.benchmarks.folders.own.rows import file_name, paths_of, read_rows
+    from loupe.benchmarks.folders.own.survey import missing_samples
     from loupe.web.review.sample_drafts import verify
 
     config, problems = read_config(folder)

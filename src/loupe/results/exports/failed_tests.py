@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from loupe.benchmarks.olmocr_bench.data.loading import written_tests
+from loupe.benchmarks.olmocr_bench.dataset import written_tests
 from loupe.data.hub.store import default_root
 from loupe.errors import RunError, UsageError, word
 from loupe.files.folder import write_file

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.benchmarks.mdpbench.official_files import official_files
-from loupe.benchmarks.mdpbench.scored_images import from_details, image_attributes
+from loupe.benchmarks.mdpbench.conclusion import official_files
+from loupe.benchmarks.mdpbench.final_score import from_details, image_attributes
 from loupe.files.folder import Folder
 from loupe.results.exports.answers_and_results import Exported, write_answers
 from loupe.results.exports.omnidocbench import folder_name, scored_run

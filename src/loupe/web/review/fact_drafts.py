@@ -13,7 +13,6 @@ from typing import Any
 from loupe.benchmarks.folders.own.config import SAMPLES, FolderConfig
 from loupe.benchmarks.folders.own.facts import FACTS, TASK, Place, fact_lines, place_of, read_record
 from loupe.benchmarks.folders.own.rows import Row, read_row
-from loupe.benchmarks.olmocr_bench.data.records import TestRecordError
 from loupe.benchmarks.olmocr_bench.drafting import (
     Record,
     Transcript,
@@ -22,6 +21,7 @@ from loupe.benchmarks.olmocr_bench.drafting import (
     read_transcript,
     without_recurring,
 )
+from loupe.benchmarks.olmocr_bench.records import TestRecordError
 from loupe.engines.adapters.areas import MOST, stored_regions
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, MissingToolError
@@ -159,7 +159,7 @@ def marked_margins(text: str, response: Mapping[str, Any] | None) -> str:
 
 
 def _why_no_math() -> str:
-    from loupe.benchmarks.olmocr_bench.equations.containment import check_tools
+    from loupe.benchmarks.olmocr_bench.equations import check_tools
 
     try:
         check_tools()

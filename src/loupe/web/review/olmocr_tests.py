@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from loupe.benchmarks.olmocr_bench.data.records import FORMATS, KINDS, TestRecordError, read_test
+from loupe.benchmarks.olmocr_bench.records import FORMATS, KINDS, TestRecordError, read_test
 from loupe.errors import DatasetError
 from loupe.web.review.entries import Change, Control, Entry, Field, FieldError, Part, Status, Truth
 from loupe.web.review.json_line import read_object, with_values

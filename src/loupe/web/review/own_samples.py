@@ -15,8 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from loupe.benchmarks.folders.own.config import FolderConfig
-from loupe.benchmarks.folders.own.rows import KEYS, Row, file_name, page_source, paths_of, read_row
-from loupe.benchmarks.folders.own.truth import WHOLE, TruthState, truth_mistakes, truth_state
+from loupe.benchmarks.folders.own.rows import (
+    KEYS,
+    WHOLE,
+    Row,
+    TruthState,
+    file_name,
+    page_source,
+    paths_of,
+    read_row,
+    truth_mistakes,
+    truth_state,
+)
 from loupe.errors import DatasetError
 from loupe.types import DocumentPage
 from loupe.web.review.entries import Change, Control, Draft, Entry, Field, FieldError, Status, Truth, Words

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from loupe.benchmarks.folders.own.checking import missing_samples
 from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES, how_to_begin, read_config
 from loupe.benchmarks.folders.own.facts import FACTS
-from loupe.benchmarks.folders.own.survey import asks_facts_alone, review_command
+from loupe.benchmarks.folders.own.survey import asks_facts_alone, missing_samples, review_command
 from loupe.benchmarks.folders.selection.documents import Document
 from loupe.engines.registry import engine_kinds, profile_names
 from loupe.errors import LoupeError, UsageError, word

@@ -11,8 +11,7 @@ import msgspec
 from loupe.benchmarks.folders.own.config import SAMPLES, FolderConfig
 from loupe.benchmarks.folders.own.draft_truth import differing, draft_of, is_to_draft, with_draft
 from loupe.benchmarks.folders.own.facts import TASK, drafting_state, read_facts, state_of
-from loupe.benchmarks.folders.own.rows import read_row
-from loupe.benchmarks.folders.own.truth import TruthState, truth_state
+from loupe.benchmarks.folders.own.rows import TruthState, read_row, truth_state
 from loupe.engines.adapters.steps import apply_adapters
 from loupe.runs.folder import RunFolder
 from loupe.types import RETRIED, Prediction

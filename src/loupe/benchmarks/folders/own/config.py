@@ -1,6 +1,6 @@
-"""`loupe.toml` of a folder with documents of one's own: what it is called, what is asked, how answers are compared.
+"""Read `loupe.toml` of a folder of one's own: its name, its task, and how answers are compared (docs/own-data.md).
 
-Format: docs/own-data.md. Unknown keys are refused with their line.
+`[fields]` gives fields a type, and a type says when two values are the same. Labels are classes of documents.
 """
 
 from __future__ import annotations
@@ -8,20 +8,26 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from loupe.benchmarks.folders.own.class_labels import label_mistakes
-from loupe.benchmarks.folders.own.field_types import FIELD_TYPES, FieldType, canonical_key
-from loupe.benchmarks.folders.own.problems import Problem
+from loupe.benchmarks.folders.own.normalization import Comparison, prepare_text
+from loupe.benchmarks.shared.answer_texts import remove_fence
 from loupe.data.toml import parse_toml
-from loupe.errors import did_you_mean, word
+from loupe.errors import DatasetError, did_you_mean, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
-from loupe.metrics.dates import DateOrder
+from loupe.metrics import anls
+from loupe.metrics.absent import is_absent
+from loupe.metrics.amounts import amounts_match, read_amount
+from loupe.metrics.dates import DateOrder, dates_match, normalize_date
+from loupe.metrics.names import NameRule, names_match
 from loupe.typed import convert, encode_json
 
 CONFIG = "loupe.toml"
@@ -207,3 +213,222 @@ def _line_of(text: str, key: str) -> int:
     """Where a key or table stands; TOML readers do not say. 0: not found."""
     pattern = re.compile(rf"""^\s*\[*\s*["']?{re.escape(key)}["']?\s*[\].=]""")
     return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 0)
+
+
+FieldType: TypeAlias = Literal["text", "date", "amount", "id", "company", "person"]
+FIELD_TYPES: tuple[FieldType, ...] = get_args(FieldType)
+
+_AS_WRITTEN = Comparison()
+_NAME_RULES: Mapping[NameRule, str] = {
+    "exact": "the same name",
+    "nospace": "the same name without spaces",
+    "tokens": "the same person",
+    "fuzzy": "the same name except for a typo",
+}
+
+#: Field name → its type.
+Fields: TypeAlias = Mapping[str, FieldType]
+
+
+def judge_field(
+    kind: FieldType, prediction: str, reference: str, *, comparison: Comparison, order: DateOrder = "dmy"
+) -> tuple[float, str]:
+    """How right a field is, 0 or 1, for a text its ANLS; and the rule that says so. Nothing against nothing is right.
+
+    A reference that is no date (no amount) is compared as a text: a draft may hold one. `comparison` says when texts
+    are equal; a type looks at the value as it was written, for it needs the spaces between words.
+    """
+    found, wanted = prepare_text(prediction, comparison), prepare_text(reference, comparison)
+    if found == wanted:
+        return 1.0, same_text(prediction, reference)
+    if is_absent(prediction) or is_absent(reference):
+        return absent_or_not(prediction, reference)
+    if kind == "text":
+        return (similarity := anls(found, wanted)), alike(similarity, found, wanted, threshold=0.5)
+    found, wanted = prepare_text(prediction, _AS_WRITTEN), prepare_text(reference, _AS_WRITTEN)
+    if kind == "date":
+        return _decided(dates_match(found, wanted, order), "the same date", found, wanted, "another date")
+    if kind == "amount":
+        return _decided(amounts_match(found, wanted), "the same amount", found, wanted, "another amount")
+    if kind == "id":
+        same = bare_id(found) == bare_id(wanted)
+        return _decided(same, "the same without spaces and case", found, wanted, "another number")
+    rule = names_match(found, wanted, kind)
+    return _decided(rule is not None, _NAME_RULES.get(rule or "exact", ""), found, wanted, "another name")
+
+
+def absent_or_not(prediction: str, reference: str) -> tuple[float, str]:
+    """How right a field is if one side says that there is no value: right if both do."""
+    if is_absent(prediction) and is_absent(reference):
+        return 1.0, same_text(prediction, reference)
+    return 0.0, _one_is_empty(prediction if is_absent(reference) else "")
+
+
+def same_text(prediction: str, reference: str) -> str:
+    """Why two texts that compare as equal are equal."""
+    if is_absent(reference) and (prediction != reference or not reference):
+        return "empty, as in the ground truth"
+    if prediction == reference:
+        return "as written"
+    return "the same without case and spacing"
+
+
+def alike(similarity: float, found: str, wanted: str, *, threshold: float = 0.0) -> str:
+    """Why a text earns what it does; below the threshold it earns nothing."""
+    if similarity == 1.0:
+        return same_text(found, wanted)
+    if not (found and wanted):
+        return _one_is_empty(found)
+    if similarity < threshold or not similarity:
+        return f"less than {100 * threshold:.0f} % alike" if threshold else "nothing in common"
+    return f"{100 * similarity:.1f} % alike"
+
+
+def _decided(same: bool, rule: str, found: str, wanted: str, other: str) -> tuple[float, str]:
+    if same:
+        return 1.0, rule
+    return 0.0, other if found and wanted else _one_is_empty(found)
+
+
+def _one_is_empty(found: str) -> str:
+    return "the ground truth is empty" if found else "nothing given"
+
+
+def canonical_key(name: str) -> str:
+    """A field name without case, spaces and punctuation: "Total amount" and "total_amount" are the same field."""
+    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_") or name
+
+
+def bare_id(text: str) -> str:
+    """A number of an invoice, customer or the like, without spaces and case.
+
+    >>> bare_id("DE 12-34 a")
+    'de12-34a'
+    """
+    return "".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def is_readable(kind: FieldType, reference: str, order: DateOrder = "dmy") -> bool:
+    """Whether a reference is what its type says: only then can an answer that is written differently equal it."""
+    if kind == "date":
+        return normalize_date(reference, order) is not None
+    return kind != "amount" or is_absent(reference) or read_amount(reference) is not None
+
+
+#: Labels of one folder: every question names all of them.
+MOST_CLASSES = 10_000
+_STOPS = frozenset(".,;:!?…。，、；：！？")
+_QUOTES = "\"'“”„‟‘’‚«»‹›「」『』"
+#: What may stand before a label, and what behind it then.
+_PAIRS = (
+    dict.fromkeys(_QUOTES, _QUOTES)
+    | {mark: mark for mark in "*_`"}
+    | {"(": ")", "[": "]", "{": "}", "<": ">", "（": "）", "【": "】"}
+)
+#: A list or a heading of Markdown that begins with the label.
+_BULLET = re.compile(r"(?:[-*+•]|#{1,6}) ")
+
+
+def label_of(answer: str, labels: Collection[str]) -> str | None:
+    """The label that an answer names, None for none of them.
+
+    A fence, case and white space never count. Then stops behind the answer, pairs of quotes, brackets and emphasis
+    around it and the mark of a list or heading before it are taken off one by one, until a label is left. Labels lose
+    theirs only where the answer is none so far, and what is left is that of one label alone.
+
+    >>> label_of("**c++**.", ["C++", "C#"]), label_of("C", ["C++", "C#"]), label_of("form", ["(Form)", "letter"])
+    ('C++', None, '(Form)')
+    >>> label_of("c#", ["C"]), label_of("A-", ["A", "B"]), label_of("C", ["C++", "Java"])
+    (None, None, None)
+    """
+    folded, cores, longest = _known(tuple(labels))
+    bare = ""
+    for bare in _taken_off(fold_label(remove_fence(answer)), longest):
+        if bare and bare in folded:
+            return folded[bare]
+    return cores.get(bare) if bare else None
+
+
+@lru_cache(maxsize=8)
+def _known(labels: tuple[str, ...]) -> tuple[Mapping[str, str], Mapping[str, str | None], int]:
+    """Return labels as they are compared, those that have lost what can be taken off, and the longest length.
+
+    Of the second, what is left of several labels is None.
+    """
+    folded: dict[str, str] = {}
+    for label in labels:
+        folded.setdefault(fold_label(label), label)
+    cores: dict[str, str | None] = {}
+    for same, label in folded.items():
+        core = _core(same)
+        cores[core] = None if core in cores else label
+    return folded, cores, max(map(len, folded), default=0)
+
+
+def _taken_off(text: str, longest: int) -> Iterator[str]:
+    """The text with ever fewer marks at its ends, as far as no mark or to ""; only forms of at most so many letters."""
+    start, end = 0, len(text)
+    while start < end:
+        if end - start <= longest:
+            yield text[start:end]
+        first, last = text[start], text[end - 1]
+        if bullet := _BULLET.match(text, start, end):
+            start = bullet.end()
+        elif start + 1 < end and last in _PAIRS.get(first, ""):
+            start, end = start + 1, end - 1
+        elif last in _STOPS:
+            end -= 1
+        else:
+            return
+        while start < end and text[start] == " ":
+            start += 1
+        while start < end and text[end - 1] == " ":
+            end -= 1
+    yield ""
+
+
+def _core(label: str) -> str:
+    """A label without all that can be taken off."""
+    return list(_taken_off(label, len(label)))[-1]
+
+
+def fold_label(text: str) -> str:
+    """A label as it is compared: NFC, without regard to case, needless white space dropped."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def label_mistakes(labels: Collection[str]) -> Iterator[str]:
+    """Labels that no answer could be, or that no answer could tell apart."""
+    if len(labels) > MOST_CLASSES:
+        yield f"{len(labels):,} labels, more than {MOST_CLASSES:,}"
+        return
+    seen: dict[str, str] = {}
+    for label in labels:
+        same = fold_label(label)
+        if not same:
+            yield f"label {label!r} is empty"
+        elif same in seen:
+            yield f"labels {seen[same]!r} and {label!r} are one label, as case and spaces do not count"
+        seen.setdefault(same, label)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One mistake in one file; `line` counts from 1, 0 means the file as a whole."""
+
+    file: str
+    message: str
+    line: int = 0
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+    @property
+    def place(self) -> str:
+        """`file:line`, as editors and terminals link it."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def error(self) -> DatasetError:
+        """The same as an exception."""
+        return DatasetError(f"{self.place}: {self.message}", hint=self.hint)

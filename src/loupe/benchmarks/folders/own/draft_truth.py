@@ -14,14 +14,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from loupe.benchmarks.folders.own.class_labels import fold_label, label_of
-from loupe.benchmarks.folders.own.config import FolderConfig
-from loupe.benchmarks.folders.own.field_types import canonical_key, judge_field
+from loupe.benchmarks.folders.own.config import FolderConfig, canonical_key, fold_label, judge_field, label_of
 from loupe.benchmarks.folders.own.normalization import Comparison, prepare_formula, prepare_markdown, prepare_text
+from loupe.benchmarks.folders.own.rows import WHOLE, TruthState, truth_state
 from loupe.benchmarks.folders.own.scorers import read_fields
 from loupe.benchmarks.folders.own.tables import read_table
-from loupe.benchmarks.folders.own.truth import WHOLE, TruthState, truth_state
-from loupe.benchmarks.shared.fences import remove_fence
+from loupe.benchmarks.shared.answer_texts import remove_fence
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -14,13 +14,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from loupe.benchmarks.folders.own.config import FolderConfig
+from loupe.benchmarks.folders.own.config import FolderConfig, Problem
 from loupe.benchmarks.folders.own.normalization import Comparison
-from loupe.benchmarks.folders.own.problems import Problem
-from loupe.benchmarks.folders.own.rows import file_name, page_source, paths_of
-from loupe.benchmarks.folders.own.truth import Status, TruthState, truth_state
-from loupe.benchmarks.olmocr_bench.data.loading import PageTruth, PdfTests
-from loupe.benchmarks.olmocr_bench.data.records import PageTest, TestRecordError, read_test
+from loupe.benchmarks.folders.own.rows import Status, TruthState, file_name, page_source, paths_of, truth_state
+from loupe.benchmarks.olmocr_bench.dataset import PageTruth, PdfTests
+from loupe.benchmarks.olmocr_bench.records import PageTest, TestRecordError, read_test
 from loupe.explanation import Fact
 from loupe.files.folder import Folder
 from loupe.files.json_lines import bounded_lines
@@ -173,7 +171,7 @@ def checked_facts(folder: Path) -> dict[Place, PageFacts]:
     for problem in problems:
         raise problem.error()
     if _have_math(facts):
-        from loupe.benchmarks.olmocr_bench.equations.containment import check_tools
+        from loupe.benchmarks.olmocr_bench.equations import check_tools
 
         check_tools()
     return facts
@@ -182,7 +180,7 @@ def checked_facts(folder: Path) -> dict[Place, PageFacts]:
 def fact_hooks(folder: Path) -> dict[str, Any]:
     """What a benchmark with facts has of olmOCR-Bench: how they are shown, and equations drawn many at a time."""
     from loupe.benchmarks import olmocr_bench
-    from loupe.benchmarks.olmocr_bench.equations.containment import renderer_versions
+    from loupe.benchmarks.olmocr_bench.equations import renderer_versions
 
     def facts(sample: Sample, prediction: Prediction, scores: SampleScores) -> list[Fact]:
         return olmocr_bench.facts(sample, prediction, scores) if is_fact_sample(sample) else []

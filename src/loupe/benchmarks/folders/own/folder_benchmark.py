@@ -12,8 +12,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from loupe.benchmarks.folders.own.checking import missing_files, missing_samples, no_samples, repeated, unknown_headline
-from loupe.benchmarks.folders.own.class_figures import FIGURE, class_details, class_figures, without_labels
 from loupe.benchmarks.folders.own.config import SAMPLES, FolderConfig, read_config
 from loupe.benchmarks.folders.own.draft_truth import is_to_draft
 from loupe.benchmarks.folders.own.facts import (
@@ -33,17 +31,30 @@ from loupe.benchmarks.folders.own.facts import (
 from loupe.benchmarks.folders.own.faults import faults_of
 from loupe.benchmarks.folders.own.normalization import Comparison
 from loupe.benchmarks.folders.own.rows import Row, page_source, paths_of, read_rows
-from loupe.benchmarks.folders.own.scorers import INVENTED
+from loupe.benchmarks.folders.own.scorers import (
+    FIGURE,
+    INVENTED,
+    class_details,
+    class_figures,
+    judge,
+    mean_of_headlines,
+    measures_of,
+    scoring_of,
+    without_labels,
+)
 from loupe.benchmarks.folders.own.survey import (
     Contents,
     contents_of,
     draft_command,
     has_no_truth,
+    missing_files,
+    missing_samples,
+    no_samples,
     no_truth,
+    repeated,
     review_command,
+    unknown_headline,
 )
-from loupe.benchmarks.folders.own.task_measures import mean_of_headlines, measures_of
-from loupe.benchmarks.folders.own.typed_fields import judge, scoring_of
 from loupe.errors import UsageError
 from loupe.explanation import JudgedField
 from loupe.files.foreign import real_path

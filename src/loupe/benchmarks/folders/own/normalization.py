@@ -1,5 +1,6 @@
-"""What is made equal before answers and references are compared: white space, case, LaTeX and Markdown spellings.
+"""Normalise answers and references before they are compared: white space, case, LaTeX and Markdown spellings.
 
+Two tables are compared by TEDS in one spelling.
 Each function is applied to both sides. Definitions: docs/scoring-rules.md.
 """
 
@@ -10,9 +11,12 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from loupe.benchmarks.folders.own.markdown_tables import unify_tables
-from loupe.benchmarks.shared.fences import remove_fence
-from loupe.benchmarks.shared.table_answers.gfm_tables import cells_of_row
+from loupe.benchmarks.folders.own.tables import read_rows, unify_tables
+from loupe.benchmarks.shared.answer_texts import remove_fence
+from loupe.benchmarks.shared.table_answers.spellings import cells_of_row
+from loupe.metrics.teds import teds
+from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
+from loupe.types import Score
 
 # Scripts written without spaces: a line break inside a sentence must not count as a character.
 _CJK = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
@@ -102,3 +106,40 @@ def _prepare_line(line: str) -> str:
         cells = [cell.replace("|", "\\|") for cell in cells_of_row(line)]
         line = f"|{'|'.join(cells)}|"
     return re.sub(r" ?(</?[A-Za-z][^<>]*>) ?", r"\1", line)
+
+
+#: Up to here a page needs no parser of HTML.
+LONGEST_PAGE = 1_000_000
+
+#: What a page of plain markup cannot hold; both sides get the same stand-in, so that equal cells stay equal.
+_MARKUP = str.maketrans({"&": "＆", "<": "＜", ">": "＞"})
+_UNUSUAL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def score_teds(answer: str, reference: str, comparison: Comparison) -> Score:
+    """TEDS of the first tables of both, 0 to 1. 0 without a table, and, named in a tag, for work beyond all bounds."""
+    found, wanted = plain_page(answer, comparison), plain_page(reference, comparison)
+    try:
+        if len(found) > LONGEST_PAGE:
+            raise TableTooLargeError(f"{len(found):,} characters")
+        value = max(0.0, teds(found, wanted))
+    except TedsError as error:
+        return Score(measure="teds", counts=(0.0, 1.0), tags={"teds_error": type(error).__name__})
+    return Score(measure="teds", counts=(value, 1.0))
+
+
+def plain_page(answer: str, comparison: Comparison) -> str:
+    """A page with the first table of an answer and nothing else; "" without a table."""
+    rows = read_rows(answer)
+    if not any(rows):
+        return ""
+    lines = []
+    for row in rows:
+        cells = []
+        for cell in row:
+            spans = f' rowspan="{cell.rowspan}"' if cell.rowspan > 1 else ""
+            spans += f' colspan="{cell.colspan}"' if cell.colspan > 1 else ""
+            text = _UNUSUAL.sub("\ufffd", prepare_text(cell.text, comparison)).translate(_MARKUP)
+            cells.append(f"<td{spans}>{text}</td>")
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<html><body><table>{''.join(lines)}</table></body></html>"

@@ -1,28 +1,40 @@
-"""How answers to each task of the folder format are scored, as counts that add up.
+"""Score answers to each task of the folder format, as counts that add up, and list the measures of a folder.
 
+Fields are compared by their types; labels give a confusion matrix, precision, recall and F1.
 Definitions: docs/scoring-rules.md. Every function takes (answer, reference, comparison) and accepts any answer.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
-from loupe.benchmarks.folders.own.class_labels import label_of
+import msgspec
+
+from loupe.benchmarks.folders.own.config import (
+    FolderConfig,
+    absent_or_not,
+    alike,
+    canonical_key,
+    judge_field,
+    label_of,
+    same_text,
+)
 from loupe.benchmarks.folders.own.facts import score_facts
-from loupe.benchmarks.folders.own.field_types import absent_or_not, alike, canonical_key, same_text
 from loupe.benchmarks.folders.own.normalization import (
     Comparison,
     prepare_formula,
     prepare_markdown,
     prepare_text,
+    score_teds,
     separate_words,
 )
-from loupe.benchmarks.folders.own.table_similarity import score_teds
 from loupe.benchmarks.folders.own.tables import read_table
-from loupe.benchmarks.shared.fences import remove_fence
+from loupe.benchmarks.shared.answer_texts import remove_fence
+from loupe.benchmarks.shared.mean_of_parts import mean_of_parts
 from loupe.explanation import JudgedField
 from loupe.metrics import (
     anls,
@@ -35,7 +47,9 @@ from loupe.metrics import (
     word_errors,
 )
 from loupe.metrics.absent import is_absent
-from loupe.types import Measure, Score
+from loupe.stats.analysis import Analysis
+from loupe.stats.estimates import FEWEST_OF_PART, estimate
+from loupe.types import Measure, SampleScores, Score, Values
 
 INVENTED = Measure(name="invented", title="invented values", higher_is_better=False)
 NO_OBJECT = "the answer is no JSON object"
@@ -235,3 +249,142 @@ TASKS: Mapping[str, TaskScoring] = {
     "facts": TaskScoring(measures=(Measure(name="facts", title="facts that hold"),), score=score_facts),
     "class": TaskScoring(measures=(Measure(name="accuracy", title="classes (accuracy)"),), score=score_class),
 }
+
+
+MEASURES = (
+    Measure(name="field_score", title="fields by type"),
+    Measure(name="field_accuracy", title="fields right"),
+    Measure(name="json_validity", title="answers that are JSON"),
+    INVENTED,
+)
+
+
+def scoring_of(task: str, config: FolderConfig, labels: Collection[str] = ()) -> TaskScoring:
+    """How a folder scores a task; `labels` are those that its classes have."""
+    if task == "class":
+        return TaskScoring(measures=TASKS[task].measures, score=partial(score_class, labels=labels))
+    if task == "fields" and config.fields:
+        return TaskScoring(measures=MEASURES, score=partial(score_typed_fields, config))
+    return QUESTION_RULES[config.questions] if task == "question" else TASKS[task]
+
+
+def score_typed_fields(
+    config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison
+) -> list[Score]:
+    """One score per field of the folder, tagged with its name; one that the reference does not have is empty in it.
+
+    An answer that is no JSON object has no field.
+    """
+    valid, judged = judge_typed_fields(config, answer, reference, comparison)
+    scores = [Score(measure="json_validity", counts=(float(valid), 1.0))]
+    for field in judged:
+        tags = {"field": field.name}
+        scores.append(Score(measure="field_score", counts=(field.value, 1.0), unit=field.name, tags=tags))
+        right = float(field.value == 1.0)
+        scores.append(Score(measure="field_accuracy", counts=(right, 1.0), unit=field.name, tags=tags))
+    return [*scores, *(invented_values(judged, lambda name: {"field": name}) if valid else [])]
+
+
+def judge_typed_fields(
+    config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison
+) -> tuple[bool, list[JudgedField]]:
+    """Whether the answer is a JSON object, and every field of the folder with the rule that decided."""
+    found = read_fields(answer, config.fields)
+    judged = []
+    for name, kind in config.fields.items():
+        wanted, given = reference.get(name, ""), (found or {}).get(canonical_key(name), "")
+        value, rule = judge_field(kind, given, wanted, comparison=comparison, order=config.date_order)
+        rule = rule if found is not None else NO_OBJECT
+        judged.append(JudgedField(name=name, wanted=wanted, given=given, value=value, rule=rule))
+    return found is not None, judged
+
+
+def judge(config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison) -> list[JudgedField]:
+    """The fields of an answer as they were scored, with or without types."""
+    judged = judge_typed_fields(config, answer, reference, comparison) if config.fields else None
+    return (judged or judge_fields(answer, reference, comparison))[1]
+
+
+#: In place of a label: the answer was none of them, or there was no answer.
+UNKNOWN, NONE = "none of the labels", "no answer"
+#: With more labels the matrix is no table any more.
+MOST_LABELS = 40
+#: The name in `figures` of a result.
+FIGURE = "classes"
+
+_RATIOS = Analysis([Measure(name="precision"), Measure(name="recall"), Measure(name="f1")])
+
+
+def class_details(answer: str, reference: str, labels: Sequence[str]) -> dict[str, str]:
+    """What a sample contributes to the matrix: the label it has, and the one that was answered."""
+    answered = label_of(answer, labels) or (f"({UNKNOWN})" if answer.strip() else f"({NONE})")
+    return {"label": label_of(reference, labels) or reference, "answered": answered}
+
+
+def class_figures(rows: Iterable[SampleScores], labels: Sequence[str]) -> dict[str, Any]:
+    """The matrix as truth → answered → samples, and for each label its three ratios; {} without any class.
+
+    With more than 40 labels the matrix is empty.
+    """
+    pairs = [
+        (row.group or row.sample, row.details["label"], row.details["answered"])
+        for row in rows
+        if row.details.keys() >= {"label", "answered"}
+    ]
+    used = {label for pair in pairs for label in pair[1:]}
+    known = [label for label in labels if label in used]
+    if not pairs:
+        return {}
+    concerned: dict[str, list[tuple[str, str, str]]] = {label: [] for label in known}
+    for pair in pairs:
+        for label in {*pair[1:]} & concerned.keys():
+            concerned[label].append(pair)
+    ratios = {label: _ratios(found, label) for label, found in concerned.items()}
+    return {"matrix": _matrix(pairs, known) if len(known) <= MOST_LABELS else {}, "labels": ratios}
+
+
+def _matrix(pairs: Sequence[tuple[str, str, str]], known: Sequence[str]) -> dict[str, dict[str, int]]:
+    others = sorted({answered for _, _, answered in pairs} - set(known))
+    matrix = {truth: dict.fromkeys([*known, *others], 0) for truth in known}
+    for _, truth, answered in pairs:
+        matrix[truth][answered] += 1
+    return matrix
+
+
+def without_labels(rows: Iterable[SampleScores]) -> list[str]:
+    """A warning where there are answers, and not one of them is a label."""
+    answered = [row.details["answered"] for row in rows if "answered" in row.details]
+    if f"({UNKNOWN})" not in answered or set(answered) - {f"({UNKNOWN})", f"({NONE})"}:
+        return []
+    none = "no answer is one of the labels"
+    return [f"{none}: plain OCR gives no labels, a vision model does (--base-url URL)"]
+
+
+def _ratios(pairs: Sequence[tuple[str, str, str]], label: str) -> dict[str, Any]:
+    scores = []
+    for cluster, truth, answered in pairs:
+        hit, wanted, given = float(truth == answered == label), float(truth == label), float(answered == label)
+        counts = {"precision": (hit, given), "recall": (hit, wanted), "f1": (2 * hit, wanted + given)}
+        # What has no part in a ratio must not count among its samples: two right out of two prove little.
+        scores += [(cluster, Score(measure=name, counts=each)) for name, each in counts.items() if each[1]]
+    found = estimate(_RATIOS, scores, fewest=FEWEST_OF_PART)
+    occurs, given = (sum(pair[place] == label for pair in pairs) for place in (1, 2))
+    sizes = {"precision": given, "recall": occurs, "f1": occurs}
+    return {name: msgspec.to_builtins(msgspec.structs.replace(found[name], n=n)) for name, n in sizes.items()}
+
+
+def measures_of(tasks: tuple[str, ...], config: FolderConfig) -> tuple[Measure, ...]:
+    """Every measure, that which ranks first unless the folder names another."""
+    own = tuple(measure for task in tasks for measure in scoring_of(task, config).measures)
+    return (Measure(name="overall", title="mean of the tasks"), *own) if len(tasks) > 1 else own
+
+
+def mean_of_headlines(tasks: tuple[str, ...], config: FolderConfig) -> Callable[[Values], Values]:
+    """The `overall` of several tasks: the mean over those that occur."""
+    names = [scoring_of(task, config).measures[0].name for task in tasks]
+
+    def summarize(values: Values) -> Values:
+        overall = mean_of_parts(values, names)
+        return {} if overall is None else {"overall": overall}
+
+    return summarize

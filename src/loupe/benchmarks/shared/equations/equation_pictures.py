@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 
 from rapidfuzz.distance import LCSseq
 
+from loupe.benchmarks.shared.equations.equation_match import DIRECTIONS, Symbols, symbols_of, without_spaces
 from loupe.benchmarks.shared.equations.rendering.drawing import Drawing, Picture
 from loupe.benchmarks.shared.equations.rendering.renderer import Renderer, the_picture_renderer
-from loupe.benchmarks.shared.equations.symbols import DIRECTIONS, Symbols, symbols_of, without_spaces
 from loupe.errors import LoupeError
 from loupe.explanation import DrawnFormula, Equation, Glyph, Shape
 

@@ -1,8 +1,4 @@
-"""Tables that general models answer with, converted to HTML.
-
-Protocol: docs/benchmarks/pubtabnet.md. The rules are those of an unpublished evaluation system, quirks included: its
-figures hold them.
-"""
+"""Convert tables that general models answer with to HTML, and score a pair of tables by TEDS."""
 
 from __future__ import annotations
 
@@ -11,7 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from loupe.benchmarks.shared.table_answers.spans import environments, html_tables
+from loupe.benchmarks.shared.table_answers.spellings import environments, html_tables
+from loupe.metrics.table_normalization import normalize_to_plain_cells
+from loupe.metrics.teds import Variant, compare_tables
+from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
 _MARKER = re.compile(r"<([feul])cel>")
 _RULE = re.compile(r"[\s|:-]*")
@@ -198,3 +197,46 @@ def _latex_cell(text: str) -> str:
     for found, wanted in _LATEX_ESCAPES:
         text = text.replace(found, wanted)
     return text.strip()
+
+
+class TableScores(NamedTuple):
+    """Both scores of a pair. `error` names the exception that the official evaluator raises on it."""
+
+    teds: float
+    teds_struct: float
+    error: str = ""
+
+
+def score_pair(prediction: str, reference: str, *, variant: Variant) -> TableScores:
+    """Compare two HTML strings; 0.0 where the official evaluator raises."""
+    try:
+        found = compare_tables(prediction, reference, variant=variant)
+    except TableTooLargeError:
+        raise
+    except TedsError as error:
+        return TableScores(0.0, 0.0, error.upstream)
+    return TableScores(found.teds, found.teds_struct)
+
+
+def score_normalized(prediction: str, reference: str) -> TableScores:
+    """Compare two tables after a normalisation that makes `td` of `th` and drops sections."""
+    return score_pages(normalized_page(prediction), normalized_page(reference))
+
+
+def normalized_page(table: str) -> str | TableScores:
+    """The page of a table after that normalisation; where it fails, the scores of any pair with this table."""
+    try:
+        return normalize_to_plain_cells(table)
+    except TableTooLargeError:
+        raise
+    except TedsError as error:
+        return TableScores(0.0, 0.0, error.upstream)
+
+
+def score_pages(prediction: str | TableScores, reference: str | TableScores) -> TableScores:
+    """Compare two pages that `normalized_page` made."""
+    if isinstance(prediction, TableScores):
+        return prediction
+    if isinstance(reference, TableScores):
+        return reference
+    return score_pair(prediction, reference, variant="omnidocbench")

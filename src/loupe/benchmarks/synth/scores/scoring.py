@@ -7,9 +7,15 @@ from typing import TypeAlias
 
 from rapidfuzz import fuzz
 
-from loupe.benchmarks.folders.own.normalization import Comparison, prepare_formula, prepare_text, separate_words
-from loupe.benchmarks.folders.own.table_similarity import plain_page, score_teds
-from loupe.benchmarks.shared.fences import remove_fence
+from loupe.benchmarks.folders.own.normalization import (
+    Comparison,
+    plain_page,
+    prepare_formula,
+    prepare_text,
+    score_teds,
+    separate_words,
+)
+from loupe.benchmarks.shared.answer_texts import remove_fence
 from loupe.benchmarks.synth.page import Truth
 from loupe.benchmarks.synth.scores.facts import judged
 from loupe.metrics import character_errors, levenshtein_distance, normalized_edit_similarity, teds_struct, word_errors

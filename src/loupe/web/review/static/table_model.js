@@ -79,7 +79,7 @@ function readMarkdown(source) {
 
 const joined = (lines, end) => (lines.length ? lines.join("\n") + end : "");
 
-/** The cells of a row, as Python reads them (table_answers/gfm_tables.py): only a pipe without a backslash parts. */
+/** The cells of a row, as Python reads them (table_answers/spellings.py): only a pipe without a backslash parts. */
 function split(line) {
   const cells = [""];
   for (const [part] of line.trim().replace(/^\|/, "").matchAll(/\\.|[^\\|]+|\||\\$/gu)) {

@@ -1,8 +1,6 @@
-"""The system's Chromium, shut off from the network, and with fonts of its own, whatever else the system has.
+"""Start the system's Chromium, shut off from the network, with fonts and a folder of its own.
 
-Upstream takes the fonts of the machine: there is no official choice. Its Docker image has Times New Roman (by
-ttf-mscorefonts-installer; not free), elsewhere it takes what fontconfig finds. Loupe takes DejaVu's core fonts: free,
-on every distribution, and those of the oracle.
+Its process may be killed at any time; the next one clears the folder away.
 """
 
 from __future__ import annotations
@@ -10,14 +8,16 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from loupe.benchmarks.shared.equations.rendering.own_folder import new_folder
 from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 from loupe.helpers import environment, said_by
@@ -155,3 +155,45 @@ def _configuration(folder: Path) -> str:
         "</fontconfig>",
     ]
     return "\n".join(lines) + "\n"
+
+
+_NAME = re.compile(r"loupe-browser-(\d+)-")
+_ATTEMPTS = 50
+_PAUSE_SECONDS = 0.1
+
+
+def new_folder() -> Path:
+    """A new folder of this process in the system's temporary folder; those of processes that are gone are removed."""
+    root = Path(tempfile.gettempdir())
+    for path in root.glob("loupe-browser-*"):
+        found = _NAME.match(path.name)
+        if found and path.is_dir() and not path.is_symlink() and _is_ours(path) and not _runs(int(found[1])):
+            _clear(path)
+    # Short, because Chromium puts a socket into it.
+    return Path(tempfile.mkdtemp(prefix=f"loupe-browser-{os.getpid()}-"))
+
+
+def _clear(path: Path) -> None:
+    """Remove the folder. Its browser may still be about to notice that nobody is there, and write until then."""
+    for _ in range(_ATTEMPTS):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,1 +1,0 @@
-"""The folder of olmOCR-Bench: tests, pages, prompts, and files of answers."""

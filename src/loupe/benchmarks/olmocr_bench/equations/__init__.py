@@ -1,1 +1,0 @@
-"""Equations of answers, drawn and compared by where their symbols stand."""

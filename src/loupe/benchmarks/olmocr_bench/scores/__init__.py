@@ -1,1 +1,0 @@
-"""What is said of all pages together: the official score, interval and errors."""

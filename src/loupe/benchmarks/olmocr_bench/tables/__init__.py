@@ -1,1 +1,0 @@
-"""Tables of answers as grids of cells."""

@@ -1,1 +1,0 @@
-"""The kinds of test, one file for each output or structure that they look at."""

@@ -1,1 +1,0 @@
-"""Tables of a page, and what stands above, beside and around a cell."""
