@@ -24,7 +24,7 @@ from loupe.servers.keeper import started_once
 from loupe.servers.log import explain
 from loupe.servers.templates import templates
 from loupe.servers.wanted import Wanted, wanted_server
-from tests.support.command_line import loupe, trusted
+from tests.support.command_line import loupe, needs, trusted
 from tests.support.served import make_benchmark
 
 LOCAL = "--host 127.0.0.1 --port 7777"
@@ -54,7 +54,9 @@ def line(engine: str = "openai", **keys: Any) -> str:
         ("ollama:glm-ocr", "ollama serve"),
         ("mlx_vlm:a/b", f"mlx_vlm.server --model a/b {LOCAL}"),
         ("mlx-lm:a/b", f"mlx_lm.server --model a/b {LOCAL}"),
-        ("loupe:rapidocr", f"python -P -m loupe serve rapidocr --in . --name rapidocr {LOCAL}"),
+        pytest.param(
+            "loupe:rapidocr", f"python -P -m loupe serve rapidocr --in . --name rapidocr {LOCAL}", marks=needs("serve")
+        ),
     ],
 )
 def test_every_kind_is_started_as_its_template_says(serve: str, expected: str) -> None:
@@ -220,7 +222,6 @@ def test_only_what_can_change_an_answer_defines_a_run(tmp_path: Path) -> None:
         other = wanted("glm-ocr", serve="vllm", server_args=[argument])
         assert other.defining != plain.defining and other.signature != plain.signature
     assert wanted("glm-ocr", serve=f"vllm:{tmp_path}").defining["server_model"] == str(tmp_path)
-    assert wanted(serve="loupe:rapidocr").signature == {"server": "loupe"}
 
 
 def test_keys_stand_in_no_record() -> None:
@@ -279,6 +280,7 @@ os.execv(sys.executable, [sys.executable, "-m", "loupe", *words])
 """
 
 
+@needs("serve")
 def test_a_run_starts_the_server_reads_with_it_and_records_it(tmp_path: Path) -> None:
     make_benchmark(tmp_path, ["a", "b"])
     (tmp_path / "bin").mkdir()
@@ -327,6 +329,7 @@ def test_options_that_do_not_fit_are_one_line(
     assert message in capsys.readouterr().err.splitlines()[0]
 
 
+@needs("serve")
 def test_stop_says_when_nothing_was_left_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "stop", "--runs", str(tmp_path)]) == 0
     assert capsys.readouterr().err == f"no run below {tmp_path} has a leftover server\n"

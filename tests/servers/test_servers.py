@@ -25,7 +25,7 @@ from loupe.servers.left_over import left_over
 from loupe.servers.ports import free_port
 from loupe.servers.processes import find
 from loupe.servers.record import ServerRecord
-from tests.support.command_line import command, complaint, environment, loupe, trusted
+from tests.support.command_line import command, complaint, environment, loupe, needs, trusted
 from tests.support.served import (
     QUICK,
     TEST_MARK,
@@ -39,7 +39,10 @@ from tests.support.served import (
     wait_for,
 )
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are counted through /proc")
+pytestmark = [
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are counted through /proc"),
+    needs("serve"),
+]
 
 
 @pytest.fixture(autouse=True)

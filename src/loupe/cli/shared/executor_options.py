@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _KNOWN = found("executors")
 ON = click.option(
     "--on",
-    metavar="|".join(_KNOWN),
+    metavar="|".join(_KNOWN) or "NAME",
     hidden=not _KNOWN,
     help="Read and score on the nodes of a cluster: a running one, else this machine (docs/cluster.md).",
 )
