@@ -13,14 +13,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from loupe.benchmarks.synth.choosing import Choice, sample_of
-from loupe.benchmarks.synth.degrade import DEGRADATIONS
-from loupe.benchmarks.synth.page import Page
-from loupe.benchmarks.synth.text.prose import Prose
-from loupe.benchmarks.synth.tracks import TRACKS
-from loupe.benchmarks.synth.tracks.setting import Setting
-from loupe.benchmarks.synth.typeset.drawing import draw
 from loupe.data.bounds import bound_process
+from loupe.features.synth.choosing import Choice, sample_of
+from loupe.features.synth.degrade import DEGRADATIONS
+from loupe.features.synth.page import Page
+from loupe.features.synth.text.prose import Prose
+from loupe.features.synth.tracks import TRACKS
+from loupe.features.synth.tracks.setting import Setting
+from loupe.features.synth.typeset.drawing import draw
 
 GOALS = {"clean": 15.0, "degraded": 6.0}
 PAGES, CORES = 40, 2

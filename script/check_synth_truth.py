@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 import time
 
-from loupe.benchmarks.synth import load
-from loupe.benchmarks.synth.tracks import TRACKS
-from loupe.benchmarks.synth.typeset.drawing import clean_pdf
-from loupe.benchmarks.synth.typeset.text_layer import difference
+from loupe.features.synth.benchmark import load
+from loupe.features.synth.tracks import TRACKS
+from loupe.features.synth.typeset.drawing import clean_pdf
+from loupe.features.synth.typeset.text_layer import difference
 
 STEP = 500
 

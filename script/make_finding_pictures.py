@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 from rapidocr.utils.process_img import reduce_max_side
 
-from loupe.benchmarks import synth
-from loupe.benchmarks.synth.typeset.drawing import picture
+from loupe.features.synth import benchmark as synth
+from loupe.features.synth.typeset.drawing import picture
 
 PICTURES = Path(__file__).parent.parent / "docs/pictures"
 #: Page of seed 7 → the part of it that is shown.

@@ -14,10 +14,10 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageDraw
 
-from loupe.benchmarks import synth
-from loupe.benchmarks.synth.typeset.drawing import picture
 from loupe.engines.registry import engine_module, load_profile
 from loupe.errors import EngineError, EngineTimeoutError, MissingToolError, PageError, RejectedError
+from loupe.features.synth import benchmark as synth
+from loupe.features.synth.typeset.drawing import picture
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 from tests.support.pages import LINES, draw_page, write_pdf
 

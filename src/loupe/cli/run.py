@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -153,13 +154,13 @@ def show_result(path: Path, result: Result, *, plain: bool, measure: str = "") -
     """Show one result: its tables by `measure` with its worst samples, its signature, and where it is stored."""
     from loupe.results.class_tables import class_sections
     from loupe.results.headline import headline_of
-    from loupe.results.ladder_tables import ladder_sections
     from loupe.results.sections import result_sections
 
     ranked = headline_of([result], measure)
     shown = msgspec.structs.replace(result, headline=ranked.measure)
     found = result_sections(shown, _worst_samples(path, ranked.measure), ranked.note)
-    tables([*found, *class_sections(shown), *ladder_sections(shown)], plain=plain)
+    added = itertools.chain.from_iterable(called("result_tables", shown))
+    tables([*found, *class_sections(shown), *added], plain=plain)
     print_line(result.signature)
     print_line(f"saved in {path}")
     for notes in called("result_notes", path):

@@ -21,7 +21,6 @@ from loupe import __version__
 from loupe.hooks import called
 from loupe.report import leaderboard
 from loupe.report.collect import SampledGroup
-from loupe.report.ladder_curves import keys, panels
 from loupe.report.tradeoffs import FULL, NARROW, WIDTH, Tradeoff, heading, left_over, tradeoff_svg, tradeoffs
 from loupe.results import losses
 from loupe.results.class_tables import classes_of, truth_states
@@ -91,7 +90,7 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     found.filters["breakable"] = _breakable
-    found.globals |= {**PAGE_LISTS, "sample_address": _sample_address, "row_address": None, "parts": (), "keys": keys}
+    found.globals |= {**PAGE_LISTS, "sample_address": _sample_address, "row_address": None, "parts": ()}
     return found
 
 
@@ -211,7 +210,6 @@ def group_context(group: SampledGroup) -> JsonObject:
         "visible": None if unverified_warning(group.results) else visible_to_best(group, compared),
         "classes": classes_of([(entrant.label, entrant.result) for entrant in group.entrants if entrant.result]),
         "pictures": partial(_pictures_added, group),
-        "ladders": panels(group),
         "tradeoffs": _pictures(found := tradeoffs(group)),
         "tradeoffs_title": heading(found),
         "slices": (slices := leaderboard.slice_tables(group)),

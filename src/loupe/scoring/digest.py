@@ -62,7 +62,7 @@ def _library_digest() -> str:
     """Of Loupe's own rules: somebody who works on them need not raise the version to see the new numbers."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
-    for room in ("benchmarks", "metrics", "scoring", "stats"):
+    for room in ("benchmarks", "features", "metrics", "scoring", "stats"):
         for file in sorted((root / room).rglob("*.py")):
             digest.update(f"{file.relative_to(root).as_posix()}\n".encode() + file.read_bytes())
     return digest.hexdigest()

@@ -13,7 +13,7 @@ import loupe
 from loupe.data import trust
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Prediction
-from tests.report.test_ladder_curves import ladders
+from tests.features.synth.test_ladder_curves import ladders
 from tests.report.test_report_match import ANSWERS, PAGES
 from tests.support.report_runs import Toy, draw_page, misread, toy_pages
 

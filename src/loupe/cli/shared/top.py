@@ -32,7 +32,6 @@ SECTIONS = {
     "Your documents": {
         "init": "Turn a folder of images and PDF files into a benchmark.",
         "draft": "Draft ground truth for a folder of documents with engines, to be checked with `loupe review`.",
-        "synth": "Generate pages with exact truth as a folder that `loupe run DIR` reads.",
         "example": "Make the documents of the worked example, and their ground truth (docs/own-documents.md).",
         "select": "Rank vision models and text models on documents of one type.",
     },
