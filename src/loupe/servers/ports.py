@@ -5,12 +5,15 @@ Source: docs/protocols/engines.md#server-start.
 
 from __future__ import annotations
 
+import random
 import socket
 from contextlib import suppress
 from pathlib import Path
 
 HOST = "127.0.0.1"
 _LISTENS = "0A"
+#: Below the ports that Linux, macOS and Windows give to connections.
+_OWN_RANGE = range(20_000, 32_000)
 
 
 def is_free(port: int) -> bool:
@@ -26,11 +29,18 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port that nobody uses, as the system gives it."""
+    """Return a port that nobody uses, by chance.
+
+    Not one that the system gives: it may hand the same to another program, as the end of a connection, before the
+    server listens, and large models load for minutes.
+    """
+    for port in random.SystemRandom().sample(_OWN_RANGE, 50):
+        if is_free(port):
+            return port
     with socket.socket() as trial:
         trial.bind((HOST, 0))
-        port: int = trial.getsockname()[1]
-        return port
+        given: int = trial.getsockname()[1]
+        return given
 
 
 def is_refused(port: int, *, seconds: float = 0.2) -> bool:
