@@ -3,7 +3,6 @@
 import _signal  # type: ignore[import-not-found]  # the module `signal` imports much, and this comes first
 import os
 import sys
-import warnings
 
 
 def end_at_interrupt(number: int, _: object) -> None:
@@ -23,11 +22,13 @@ def _end_at_interrupts() -> None:
 def main() -> int:
     """Run the command line and return its exit code."""
     _end_at_interrupts()
-    if not sys.warnoptions:  # What libraries remark about hostile data is nothing that a user can act on.
-        warnings.simplefilter("ignore")
     from loupe.python_process import leave_working_folder
 
     leave_working_folder()
+    import warnings
+
+    if not sys.warnoptions:  # What libraries remark about hostile data is nothing that a user can act on.
+        warnings.simplefilter("ignore")
     from loupe.cli import main as run
 
     try:

@@ -34,6 +34,7 @@ CHILDREN = {
     for place in (
         "cli/example/extract.py",
         "engines/workers/worker.py",
+        "pipeline/benchmark_check.py",
         "scoring/child.py",
         "web/page_worker.py",
     )
