@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Any
 
     from loupe.api.comparing import Comparison, compare
     from loupe.api.listing import benchmarks, engines
@@ -76,8 +77,7 @@ class _Callable(ModuleType):
     """A package that can be called as the function of its name. It knows nothing of that: this module makes it one."""
 
     def __call__(self, *arguments: object, **options: object) -> object:
-        function: object = _found(self.__name__.rpartition(".")[2])
-        return function(*arguments, **options)  # type: ignore[operator]
+        return _found(self.__name__.rpartition(".")[2])(*arguments, **options)
 
 
 class _Face(ModuleType):
@@ -92,7 +92,7 @@ class _Face(ModuleType):
 sys.modules[__name__].__class__ = _Face
 
 
-def _found(name: str) -> object:
+def _found(name: str) -> "Any":
     from importlib import import_module
 
     module, _, attribute = _PLACES[name].partition(":")

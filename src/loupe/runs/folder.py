@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, TypeVar
@@ -338,7 +337,7 @@ class RunFolder:
 
     @contextmanager
     def _reader(self, name: str, kind: type[Record]) -> Iterator[Callable[[Place], Record]]:
-        with contextlib.ExitStack() as stack:
+        with ExitStack() as stack:
             opened: list[BufferedReader] = []
 
             def read(place: Place) -> Record:
@@ -441,7 +440,7 @@ def _leave_no_empty_folder(files: Folder) -> None:
     if files.names() == [LOCK]:
         files.remove(LOCK)
         files.remove_empty()
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             files.path.parent.rmdir()
 
 
@@ -458,7 +457,7 @@ def find_runs(root: Path) -> tuple[list[RunFolder], dict[Path, RunError]]:
     Folders moved aside by --fresh are left out; one behind a link is named as damaged. Raises UnsafeFileError if the
     root is a default place and a link.
     """
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         Folder(root).refuse_if_linked()
     found: list[RunFolder] = []
     damaged: dict[Path, RunError] = {}
