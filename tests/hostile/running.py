@@ -352,10 +352,10 @@ def preload() -> None:
         found: Any = importlib.import_module(f"loupe.{package}")
         for info in pkgutil.iter_modules(found.__path__):
             importlib.import_module(f"loupe.{package}.{info.name}")
-    from loupe.benchmarks.registry import benchmark_ids
+    from loupe.runs.installed import installed_benchmarks
 
-    for ident in benchmark_ids():
-        importlib.import_module(f"loupe.benchmarks.{ident}")
+    for hook in installed_benchmarks().values():
+        hook.load()
     for name in ("PIL.Image", "numpy", "pypdfium2", "pyarrow.parquet", "starlette.applications", "uvicorn", "jinja2"):
         importlib.import_module(name)
     for name in ("nltk.translate.meteor_score", "jieba", "scipy.stats", "scipy.optimize"):

@@ -19,7 +19,6 @@ from loupe.features.load.plot import load_page, load_svg
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer
 from loupe.servers.keeper import Keeper
-from tests.servers.test_serving import server as loupe_server
 from tests.support.chat_server import Reply, in_thread
 from tests.support.command_line import loupe
 from tests.support.served import make_benchmark
@@ -90,8 +89,10 @@ def test_every_request_is_sent_once_whatever_becomes_of_it(tmp_path: Path) -> No
 
 
 def test_loupe_serve_streams(tmp_path: Path) -> None:
+    serving = pytest.importorskip("tests.features.serve.test_serving")
+
     async def main() -> LoadTest:
-        async with loupe_server() as url:
+        async with serving.server() as url:
             plan = plan_of(tmp_path, url, 8, model="toy")
             with Keeper() as keeper:
                 return await measure(plan, (1,), Progress(), requests=8, stream=True, keeper=keeper)
