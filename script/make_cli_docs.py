@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from loupe.cli.shared.errors import EXIT_CODES
+from loupe.cli.shared.lazy import ALL_OPTIONS
 from loupe.cli.shared.top import root
 
 #: Help is wrapped at this width, whatever terminal the script runs in.
@@ -97,6 +98,7 @@ OF_COMMANDS = {
 def pages(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """The name and the help of a command, and then of everything below it."""
     context = click.Context(command, info_name=" ".join(path), **command.context_settings)
+    context.meta[ALL_OPTIONS] = True
     context.terminal_width = context.max_content_width = WIDTH
     yield " ".join(path), command.get_help(context)
     if isinstance(command, click.Group):

@@ -36,10 +36,12 @@ def search_path() -> list[str]:
 def python_command(module: str, *arguments: int) -> list[str]:
     """The command line that calls `main` of a module of ours in a new process, with the same `search_path`.
 
-    -P keeps the working folder off the path until ours is set, -E what PYTHONPATH says.
+    -P keeps the working folder off the path until ours is set, -E what PYTHONPATH says. -E drops
+    PYTHONDONTWRITEBYTECODE, too, so -B repeats it.
     """
     boot = _BOOT.format(module=module, arguments=", ".join(map(str, arguments)))
-    return [sys.executable, "-E", "-P", "-c", boot, *search_path()]
+    written = ["-B"] if sys.dont_write_bytecode else []
+    return [sys.executable, "-E", "-P", *written, "-c", boot, *search_path()]
 
 
 def python_path(environment: dict[str, str]) -> str:

@@ -15,6 +15,7 @@ from typing import get_args
 
 import click
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 from loupe import __version__
@@ -51,6 +52,22 @@ def test_help_and_version_import_nothing_heavy(words: tuple[str, ...], tmp_path:
     words = (sys.executable, "-c", code, *words)
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_of_many_options_fits_a_screen_and_help_all_explains_each() -> None:
+    def shown(*words: str) -> str:
+        return CliRunner().invoke(root, words, prog_name="loupe", terminal_width=80).output
+
+    command = root.get_command(click.Context(root), "run")
+    assert command is not None
+    visible = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    names = {each.opts[-1] for each in visible}
+    common, every = shown("run", "--help"), shown("run", "--help-all")
+    assert len(common.splitlines()) <= 60 and "More options, explained by --help-all:" in common
+    explained = set(re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)", every))
+    assert names | {"--help-all"} <= explained | {"--help"}
+    assert names <= set(re.findall(r"--[\w-]+", common)), "nothing is left out in silence"
+    assert "\nThe server of --serve:\n  --size" in every and "  --size auto" not in common
 
 
 def test_help_takes_less_than_a_quarter_of_a_second_of_cpu(tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ def test_processes_that_draw_pages_say_that_the_disk_is_full(tmp_path: Path) -> 
     done = subprocess.run(
         command("synth", "out", "--tracks", "plain", "--pages", "10"),
         cwd=tmp_path,
-        env=environment(tmp_path),
+        # Python takes a module that it could write in part only for whole, in every later process.
+        env=environment(tmp_path) | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)),

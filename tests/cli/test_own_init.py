@@ -46,7 +46,10 @@ def test_settings_that_are_there_are_taken_and_only_samples_are_written(tmp_path
     assert check_folder(folder) == []
 
 
-def test_a_full_disk_leaves_nothing_half_written_and_odd_names_are_written(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_half_written_and_odd_names_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     folder = tmp_path / os.fsdecode(b"f\xff")
     folder.mkdir()
     for number in range(20):

@@ -303,7 +303,7 @@ def test_headers_that_a_layout_model_tells_become_marks() -> None:
 
 
 def test_options_without_a_use_for_drafts_are_not_offered(scans: Path) -> None:
-    shown = loupe("draft", "--help", cwd=scans.parent).stdout
+    shown = loupe("draft", "--help-all", cwd=scans.parent).stdout
     assert not any(f" {option} " in shown or f"{option}," in shown for option in ("--data", "--download", "-j"))
     assert loupe("draft", "scans", "-j", "2", cwd=scans.parent).returncode == 2
 

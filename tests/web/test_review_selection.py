@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,7 @@ def test_a_write_that_fails_leaves_nothing_behind_and_one_that_is_done_is_not_ca
     reviewed = review(folder)
     b, files = placed(reviewed, "positive/b.png"), sorted(folder.rglob("*"))
     before = (folder / "positive/b.json").read_bytes()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     largest = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, largest[1]))  # as on a full disk
     try:

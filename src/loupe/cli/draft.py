@@ -13,6 +13,7 @@ import click
 
 from loupe.cli.shared.errors import SOME_FAILED, show_error
 from loupe.cli.shared.flags import Flags
+from loupe.cli.shared.lazy import GroupedCommand
 from loupe.cli.shared.options import drafting_options, make_plans
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, table
 from loupe.cli.shared.reading import carry_out, name_of, read_all
@@ -39,7 +40,7 @@ _STATES = {
 }
 
 
-@click.command("draft")
+@click.command("draft", cls=GroupedCommand)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 @drafting_options
 @click.option(

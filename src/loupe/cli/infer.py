@@ -11,6 +11,7 @@ from loupe.cli.run import pointing_to_check
 from loupe.cli.shared.errors import INTERRUPTED, SOME_FAILED
 from loupe.cli.shared.exit_verdict import strict_option, worst_code
 from loupe.cli.shared.flags import Flags
+from loupe.cli.shared.lazy import GroupedCommand, in_group
 from loupe.cli.shared.options import allow_unverified, make_plans, reading_options
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, say
 from loupe.cli.shared.reading import read_all
@@ -20,9 +21,9 @@ from loupe.typed import convert
 from loupe.types import FAILED
 
 
-@click.command("infer")
+@click.command("infer", cls=GroupedCommand)
 @benchmarks_argument
-@suite_options
+@in_group("Several benchmarks", suite_options)
 @reading_options
 @allow_unverified
 @strict_option

@@ -23,6 +23,7 @@ from loupe.cli.shared.exit_verdict import (
     worst_code,
 )
 from loupe.cli.shared.flags import Flags
+from loupe.cli.shared.lazy import GroupedCommand, in_group
 from loupe.cli.shared.options import allow_unverified, make_plans, reading_options
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, say, tables
 from loupe.cli.shared.reading import read_all
@@ -39,20 +40,17 @@ if TYPE_CHECKING:
     from loupe.results.sections import Section
 
 
-@click.command("run")
+@click.command("run", cls=GroupedCommand)
 @benchmarks_argument
-@suite_options
 @reading_options
 @allow_unverified
 @strict_option
 @fail_under_option
-@by_measure_option
-@until_options
-@published_option
-@by_option
-@summary_options
 @json_option
 @plain_option
+@in_group("Several benchmarks", suite_options)
+@in_group("Generated pages, without end", until_options)
+@in_group("What is shown", by_measure_option, by_option, published_option, summary_options)
 @click.pass_context
 def command(
     context: click.Context, /, benchmarks: tuple[str, ...], suite: str | None, json: bool, plain: bool, **flags: Any

@@ -1,14 +1,15 @@
-"""A click group whose commands are imported only when they are used; its help needs none of them."""
+"""Click classes: a group that imports a command only when it is used, and a command whose help comes in groups."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import click
 
-from loupe.cli.shared.output import take_plain
+from loupe.cli.shared.output import print_data, take_plain
 from loupe.cli.shared.signals import heed_interrupts
 from loupe.errors import did_you_mean
 from loupe.hooks import Hook, feature_table, found, summary_of
@@ -18,6 +19,71 @@ Sections = Mapping[str, Mapping[str, str]]
 
 #: The section for commands that name none.
 _OTHERS = "From other packages"
+#: Key of a context whose help shows every option.
+ALL_OPTIONS = "loupe.all_options"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def in_group(group: str, *options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that adds these options; those without a group get this one in the help."""
+
+    def decorate(function: F) -> F:
+        known = len(_options_of(function))
+        for option in reversed(options):
+            function = option(function)
+        for parameter in _options_of(function)[known:]:
+            parameter.__dict__.setdefault("group", group)
+        return function
+
+    return decorate
+
+
+def _options_of(function: Callable[..., Any]) -> list[click.Parameter]:
+    """Return the options that decorators added so far, the last one first."""
+    return getattr(function, "__click_params__", [])
+
+
+class GroupedCommand(click.Command):
+    """A command with many options: `--help` shows the common ones, `--help-all` all of them, by group."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+        self._all = click.Option(["--help-all"], help="Show every option, and exit.", callback=_show_all, **settings)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return those of the command, `--help-all`, and `--help`."""
+        *own, usual = super().get_params(ctx)
+        return [*own, self._all, usual]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options without a group, then those of each group: all of it, or only their names."""
+        groups: dict[str, list[tuple[str, str]]] = {"": []}
+        for each in self.get_params(ctx):
+            if isinstance(each, click.Option) and (row := each.get_help_record(ctx)):
+                groups.setdefault(getattr(each, "group", ""), []).append(row)
+        with formatter.section("Options"):
+            formatter.write_dl(groups.pop(""))
+        if ctx.meta.get(ALL_OPTIONS):
+            for group, rows in groups.items():
+                with formatter.section(group):
+                    formatter.write_dl(rows)
+            return
+        width = max(map(len, groups)) + 4
+        wrap = functools.partial(textwrap.fill, width=formatter.width, break_on_hyphens=False)
+        with formatter.section("More options, explained by --help-all"):
+            for group, rows in groups.items():
+                names = " ".join(row[0].split(", ")[-1].split()[0] for row in rows)
+                start = f"  {group}".ljust(width)
+                formatter.write(wrap(names, initial_indent=start, subsequent_indent=" " * width) + "\n")
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        ctx.meta[ALL_OPTIONS] = True
+        print_data(ctx.get_help())
+        ctx.exit()
 
 
 class SuggestingGroup(click.Group):

@@ -16,6 +16,7 @@ from loupe.cli.shared.chosen_engines import engine_names, open_engines
 from loupe.cli.shared.engine_settings import PROMPT_OPTIONS, split_options
 from loupe.cli.shared.executor_options import ON, SHARED_DATA, WORKER, open_executor
 from loupe.cli.shared.flags import Flags
+from loupe.cli.shared.lazy import in_group
 from loupe.cli.shared.output import fresh_option, runs_option, shared_option
 from loupe.cli.shared.repeated_runs import repeated
 from loupe.cli.shared.run_paths import RunPath
@@ -67,49 +68,25 @@ SEED = click.option("--seed", type=click.IntRange(min=0), metavar="S", help="See
 
 YES = click.option("--yes", is_flag=True, help="Send pages to a service without asking.")
 
-#: In the order of the help.
+
+def _group(name: str, *options: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], ...]:
+    return tuple(in_group(name, option) for option in options)
+
+
+#: In the order of the help: the common ones, then those that `--help-all` explains.
 _OPTIONS = (
     click.option("-e", "--engine", multiple=True, metavar="NAME", help="Engine or profile; again for more."),
-    click.option("--engines", default="", metavar="A,B", help="Engines as one comma-separated list."),
     click.option("--base-url", multiple=True, metavar="URL", help="OpenAI-compatible server; again for several."),
     API_KEY_FILE,
-    API_KEY,
     click.option("--model", metavar="ID", help="Model at the server. Default: its only model."),
     *SERVER_OPTIONS,
     click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N samples."),
-    SAMPLE,
-    SEED,
-    click.option(
-        "--repeats",
-        type=_POSITIVE,
-        default=1,
-        metavar="N",
-        help="Run N times, as separate runs, and show the spread of their values.",
-    ),
     click.option(
         "-n",
         "--concurrency",
         callback=_number_or_auto,
         metavar="N|auto",
         help="Requests in flight; auto: raised while throughput improves.",
-    ),
-    click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request."),
-    click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Retries after a temporary error."),
-    click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Maximum tokens of an answer."),
-    click.option(
-        "--retry-truncated",
-        type=_POSITIVE,
-        metavar="N",
-        help="Ask once more with N tokens if an answer was cut off.",
-    ),
-    click.option("--temperature", type=click.FloatRange(min=0), metavar="T", help="Sampling temperature."),
-    click.option("--image", metavar="RULE", help="Image handling: none, fit2048, longest(N), smart(...)."),
-    *PROMPT_OPTIONS,
-    click.option(
-        "--data",
-        type=click.Path(exists=True, path_type=Path),
-        metavar="DIR",
-        help="Local copy of the data, in the upstream's layout.",
     ),
     click.option("--download", is_flag=True, help="Fetch missing data first (loupe data get)."),
     click.option(
@@ -121,42 +98,84 @@ _OPTIONS = (
         "BENCHMARK.KEY=VALUE.",
     ),
     runs_option,
-    click.option(
-        "--name",
-        default="",
-        metavar="NAME",
-        help="Name of a second configuration of the same engine; of several: NAME-ENGINE.",
-    ),
     fresh_option,
-    shared_option,
-    click.option(
-        "--redo",
-        multiple=True,
-        type=click.Choice(get_args(Outcome)),
-        metavar="CLASS",
-        help="Read samples of this class again (empty, truncated, repeated, …).",
-    ),
-    click.option(
-        "--reuse",
-        type=RunPath(exists=True, file_okay=False),
-        metavar="RUN",
-        help="Keep this run's answers to samples of your own folder that have not changed, and read only the others.",
-    ),
-    click.option(
-        "--max-cost",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="X",
-        help="Stop before the cost exceeds this, at the profile's prices (docs/failures.md).",
-    ),
     YES,
-    click.option("-j", "--jobs", type=_POSITIVE, metavar="N", help="Scoring processes. Default: one per core."),
-    ON,
-    WORKER,
-    SHARED_DATA,
+    *_group(
+        "Engines and requests",
+        click.option("--engines", default="", metavar="A,B", help="Engines as one comma-separated list."),
+        API_KEY,
+        *PROMPT_OPTIONS,
+        click.option("--image", metavar="RULE", help="Image handling: none, fit2048, longest(N), smart(...)."),
+        click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Maximum tokens of an answer."),
+        click.option("--temperature", type=click.FloatRange(min=0), metavar="T", help="Sampling temperature."),
+        click.option(
+            "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds per request."
+        ),
+        click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Retries after a temporary error."),
+        click.option(
+            "--retry-truncated",
+            type=_POSITIVE,
+            metavar="N",
+            help="Ask once more with N tokens if an answer was cut off.",
+        ),
+    ),
+    *_group(
+        "Samples",
+        SAMPLE,
+        SEED,
+        click.option(
+            "--data",
+            type=click.Path(exists=True, path_type=Path),
+            metavar="DIR",
+            help="Local copy of the data, in the upstream's layout.",
+        ),
+        click.option(
+            "--redo",
+            multiple=True,
+            type=click.Choice(get_args(Outcome)),
+            metavar="CLASS",
+            help="Read samples of this class again (empty, truncated, repeated, …).",
+        ),
+        click.option(
+            "--reuse",
+            type=RunPath(exists=True, file_okay=False),
+            metavar="RUN",
+            help="Keep this run's answers to samples of your own folder that have not changed, and read only the "
+            "others.",
+        ),
+    ),
+    *_group(
+        "The run",
+        click.option(
+            "--repeats",
+            type=_POSITIVE,
+            default=1,
+            metavar="N",
+            help="Run N times, as separate runs, and show the spread of their values.",
+        ),
+        click.option(
+            "--name",
+            default="",
+            metavar="NAME",
+            help="Name of a second configuration of the same engine; of several: NAME-ENGINE.",
+        ),
+        shared_option,
+        click.option(
+            "--max-cost",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="X",
+            help="Stop before the cost exceeds this, at the profile's prices (docs/failures.md).",
+        ),
+        click.option("-j", "--jobs", type=_POSITIVE, metavar="N", help="Scoring processes. Default: one per core."),
+    ),
+    *_group("A cluster", ON, WORKER, SHARED_DATA),
 )
 
-allow_unverified = click.option(
-    "--allow-unverified", is_flag=True, help="Score your own folder against unverified drafts; results say so."
+allow_unverified = in_group(
+    "Samples",
+    click.option(
+        "--allow-unverified", is_flag=True, help="Score your own folder against unverified drafts; results say so."
+    ),
 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from loupe.cli.shared.lazy import in_group
 from loupe.cli.shared.output import say
 from loupe.errors import UsageError
 from loupe.hooks import called, found
@@ -29,7 +30,7 @@ def _port(_: click.Context, parameter: click.Parameter, value: str | None) -> in
     return int(value)
 
 
-#: In the order of the help.
+#: In the order of the help; `--serve` is a common option, the others say how.
 SERVER_OPTIONS = (
     click.option(
         "--serve",
@@ -37,25 +38,34 @@ SERVER_OPTIONS = (
         help="Start this model server first, and stop it at the end: vllm, sglang, llama-server, ollama, mlx_vlm, "
         "mlx_lm or another kind (docs/servers.md).",
     ),
-    click.option(
-        "--size",
-        metavar="auto|GB|NAME",
-        hidden=not found("server_plans"),
-        help="With vllm: the settings that are planned for this machine's GPU, or for the named card; auto:bf16 keeps "
-        "the weights unquantised.",
-    ),
-    click.option("--server-arg", multiple=True, metavar="ARG", help="Argument for that server: --max-model-len=8192."),
-    click.option("--server-port", callback=_port, metavar="N", help="Port of that server, or auto for a free one."),
-    click.option(
-        "--gpus",
-        metavar="0,1",
-        help="GPUs that it may use; an engine in an environment of its own starts a worker on each.",
-    ),
-    click.option(
-        "--startup-timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="S",
-        help="Seconds to wait until that server is ready. Default: 1200.",
+    *(
+        in_group("The server of --serve", option)
+        for option in (
+            click.option(
+                "--size",
+                metavar="auto|GB|NAME",
+                hidden=not found("server_plans"),
+                help="With vllm: the settings that are planned for this machine's GPU, or for the named card; "
+                "auto:bf16 keeps the weights unquantised.",
+            ),
+            click.option(
+                "--server-arg", multiple=True, metavar="ARG", help="Argument for that server: --max-model-len=8192."
+            ),
+            click.option(
+                "--server-port", callback=_port, metavar="N", help="Port of that server, or auto for a free one."
+            ),
+            click.option(
+                "--gpus",
+                metavar="0,1",
+                help="GPUs that it may use; an engine in an environment of its own starts a worker on each.",
+            ),
+            click.option(
+                "--startup-timeout",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="S",
+                help="Seconds to wait until that server is ready. Default: 1200.",
+            ),
+        )
     ),
 )
 F = TypeVar("F", bound="Callable[..., Any]")

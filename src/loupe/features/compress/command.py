@@ -12,6 +12,7 @@ from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.engine_settings import prompt_options
 from loupe.cli.shared.errors import SOME_FAILED
 from loupe.cli.shared.exit_verdict import strict_option
+from loupe.cli.shared.lazy import GroupedCommand
 from loupe.cli.shared.options import YES
 from loupe.cli.shared.output import as_json, differences, json_option, plain_option, print_line, say, tables
 from loupe.cli.shared.run_paths import RunPath
@@ -49,7 +50,7 @@ class _RunOrBenchmark(RunPath):
         return found.absolute() if "/" in str(value) and is_installed(str(found)) else found
 
 
-@click.command("compress")
+@click.command("compress", cls=GroupedCommand)
 @click.argument("runs", metavar="[RUN... | BENCHMARK]", nargs=-1, type=_RunOrBenchmark())
 @click.option("--image", type=_PATH, metavar="PATH", help="A page image, or a folder of them.")
 @click.option("--mode", type=click.Choice(list(MODES)), help="Resolution mode. Dry run without one: all of them.")

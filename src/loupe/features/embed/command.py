@@ -11,6 +11,7 @@ import click
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.errors import SOME_FAILED, continue_command
 from loupe.cli.shared.exit_verdict import strict_option
+from loupe.cli.shared.lazy import GroupedCommand
 from loupe.cli.shared.output import (
     as_json,
     fresh_option,
@@ -53,7 +54,7 @@ RETRIEVAL = "retrieval.json"
 LISTED = 5
 
 
-@click.command("embed")
+@click.command("embed", cls=GroupedCommand)
 @click.argument("run", metavar="RUN | FOLDER", type=RunPath())
 @click.option("--queries", type=_PATH, metavar="FILE", help="JSON lines: query_id, text, relevant {page id: grade}.")
 @click.option(

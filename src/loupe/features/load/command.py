@@ -12,6 +12,7 @@ import msgspec
 from loupe.benchmarks.registry import full_name
 from loupe.cli.shared.errors import INTERRUPTED, MISSING
 from loupe.cli.shared.flags import Flags
+from loupe.cli.shared.lazy import GroupedCommand
 from loupe.cli.shared.options import asking_options, make_plans
 from loupe.cli.shared.output import as_json, json_file_option, plain_option, print_data, say, tables
 from loupe.cli.shared.progress import supervise
@@ -35,7 +36,7 @@ def _sweep(context: click.Context, option: click.Parameter, value: str) -> tuple
     return tuple(sorted({int(word) for word in words}))
 
 
-@click.command("load")
+@click.command("load", cls=GroupedCommand)
 @click.argument("benchmark")
 @click.option(
     "--sweep",
