@@ -6,12 +6,17 @@ entry points, `loupe.` and the name of the group. The core asks for a group and 
 
 The groups:
 - `benchmarks`: a `Benchmark`;
+- `folders`: by the name of a file, a function that opens a folder with this file in it as a `Benchmark`;
 - `engines`: a module with `Settings` and `open_engine`, without an attribute;
 - `profiles`: a package whose folder holds profiles of engines (TOML);
 - `server_kinds`: a package whose folder holds kinds of model servers (`servers.toml`, as in `servers/templates.toml`);
 - `server_plans`: a function of a profile, what `--size` says and if vectors are wanted, that gives a `ServerPlan`;
 - `executors`: a function that gives an `Executor` of `loupe.pipeline.plan`, by the name that `--on` takes;
 - `commands`: a click command. A feature adds to the group `help` where the command stands, `Section: summary`;
+- `local_tables`: by the name of a table of `loupe.toml` that needs trust, a `LocalTable`
+  (`engines/shared/local_settings.py`);
+- `review_targets`: a module that says what else `loupe review` can open (`ReviewTarget` of
+  `web/review/review_target.py`), without an attribute;
 - `published`: a package whose folder holds published figures (`<benchmark>.toml`, as in `benchmarks/published/`);
 - `verify_cases`: a package whose folder holds cases for `loupe verify` (`<benchmark>.jsonl`, as in `verify_cases/`);
 - `report_pictures`: a function of a group of runs and of a function from sample to address that gives HTML (`Markup`)

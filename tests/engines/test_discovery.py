@@ -37,7 +37,6 @@ from loupe.engines.chat.posting import open_session
 from loupe.engines.registry import load_profile
 from loupe.engines.vendors.servers import ModelServer, one_server
 from loupe.errors import EngineUnavailableError, UsageError
-from loupe.studies.select.serving import choose_backend
 from tests.support.chat_server import ChatServer, Reply, chat_server
 
 
@@ -166,8 +165,6 @@ def test_every_command_looks_on_this_machine_before_it_takes_auto_for_an_address
             monkeypatch.setenv(variable or "IGNORED", "auto")
             written = "" if variable else "auto"
             assert await one_server(written, "http://usual:1/v1") == ModelServer(server.url, variable)
-            if not variable:
-                assert (await choose_backend("", written, {})).base_url == server.url
             found = await asyncio.to_thread(find_server, [written] if written else [])
             assert found == as_found(server.url)
             _, profile = load_profile("openai", {"base_url": found})

@@ -346,7 +346,7 @@ def preload() -> None:
 
     for package in (
         *("cli", "cli.shared", "pipeline", "report", "results", "web", "web.view", "web.review", "data", "data.hub"),
-        *("studies", "studies.select", "runs"),
+        "runs",
         *(f"features.{info.name}" for info in pkgutil.iter_modules(loupe.features.__path__)),
     ):
         found: Any = importlib.import_module(f"loupe.{package}")

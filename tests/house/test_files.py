@@ -59,7 +59,7 @@ MAY_WRITE = {
 }
 
 #: Packages that read data of other people, and where they may open files by themselves, and why.
-READ_DATA = ("benchmarks", "data", "engines", "features", "pipeline", "studies")
+READ_DATA = ("benchmarks", "data", "engines", "features", "pipeline")
 MAY_READ = {
     "features/size/models_and_cards.py": "a file of the package",
     "benchmarks/shared/equations/rendering/renderer.py": "a file of the package",
@@ -76,7 +76,7 @@ MAY_READ = {
     "engines/vendors/mineru_backends.py": "a new temporary folder",
     "engines/workers/cores.py": "files of the system",
     "engines/shared/local_settings.py": "looks at what stands there first",
-    "studies/select/model_lists.py": "a file of the package",
+    "features/select/serving.py": "a file of the package",
 }
 
 

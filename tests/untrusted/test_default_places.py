@@ -216,7 +216,7 @@ def test_no_command_makes_up_a_place_by_itself() -> None:
     source = Path(loupe.__file__).parent
     wrong = [
         f"{file.relative_to(source)}:{node.lineno}"
-        for folder in ("cli", "api", "pipeline", "studies", "runs", "results", "report", "web")
+        for folder in ("cli", "api", "pipeline", "runs", "results", "report", "web")
         for file in (source / folder).rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Path"

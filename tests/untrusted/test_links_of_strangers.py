@@ -15,7 +15,6 @@ from loupe.cli.shared.top import root
 from loupe.errors import LoupeError, UnsafeFileError
 from loupe.files.folder import Folder
 from loupe.web.review.line_file import LineFile
-from loupe.web.review.selection_files import SelectionFiles, find_selection
 from tests.support.command_line import complaint, loupe, make_folder
 
 READ = ("run", "mydocs", "-e", "python:reader.py:right")
@@ -166,20 +165,6 @@ def test_reviewed_files_are_never_written_through_links(tmp_path: Path) -> None:
     with pytest.raises(LoupeError, match="is a link to"):
         lines.replace(1, b'{"id": "a"}\n', b'{"id": "b"}\n')
     assert victim.read_text() == '{"id": "a"}\n'
-
-
-def test_ground_truth_of_a_selection_is_never_written_through_links(tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("{}\n")
-    for name in ("positive", "negative"):
-        (tmp_path / "given" / name).mkdir(parents=True)
-        (tmp_path / "given" / name / "one.pdf").write_bytes(b"%PDF-1.4\n" + name.encode())
-    documents = find_selection(tmp_path / "given")
-    files = SelectionFiles(tmp_path / "given", documents)
-    documents[0].truth_file.symlink_to(victim)
-    with pytest.raises(LoupeError, match="is a link to"):
-        files.replace(1, files.lines[0], b"positive/one.pdf\n{}\n")
-    assert victim.read_text() == "{}\n"
 
 
 def test_what_killed_processes_left_is_taken_away_and_nothing_else(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from tests.support.chat_server import in_thread
 from tests.support.command_line import READER, at_a_terminal, complaint, installed, loupe, make_folder
@@ -188,19 +187,6 @@ def test_every_engine_of_a_folder_needs_trust_whatever_it_is_called(here: Path, 
         done = loupe("run", "mydocs", "-e", "mine", cwd=here, env={"MINE": "s", "LOUPE_API_KEY": "k"})
         assert done.returncode == 2 and said in done.stderr, done.stderr
         assert server.requests == []
-
-
-def test_models_that_a_folder_names_need_trust_unless_others_are_named(here: Path) -> None:
-    (here / "loupe.toml").write_text('[select]\nvlm = ["evil/model"]\n')
-    for name, colour in {"yes": "white", "no": "black"}.items():
-        (here / name).mkdir()
-        Image.new("RGB", (60, 80), colour).save(here / name / f"{name}-1.png")
-    words = ("select", "--type", "invoice", "--positive", "yes", "--negative", "no", "--phase", "a")
-    words += ("--base-url", "http://127.0.0.1:9/v1")
-    done = loupe(*words, cwd=here)
-    assert "`loupe select` tries the models" in done.stderr and done.returncode == 2, done.stderr
-    named = loupe(*words, "--vlm", "a/b", "--textllm", "c/d", cwd=here)
-    assert "trust" not in named.stderr, named.stderr
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2), ("", 2)])

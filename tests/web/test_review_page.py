@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from loupe.web.review.review_target import open_folder, open_tests
+from loupe.web.review.review_target import open_tests
 from tests.support.web.review_app import make_set, served
 from tests.support.web.review_browser import at, press
 from tests.web.test_review_own import FIELDS, ONE, draft, make
@@ -92,10 +92,3 @@ def check_notes(page: Page) -> None:
 def test_the_next_command_is_that_of_what_was_reviewed(tmp_path: Path) -> None:
     file = make_set(tmp_path / "a set")
     assert open_tests(file).next_command() == f"loupe run olmocr_bench -e ENGINE --data '{file}'"
-    for side in ("positive", "negative"):
-        (tmp_path / side).mkdir()
-        (tmp_path / side / "a.pdf").write_bytes(b"")
-    both = f"--positive {tmp_path}/positive --negative {tmp_path}/negative --ground-truth reuse"
-    assert open_folder(tmp_path, document_type="invoice", by="").next_command() == f"loupe select --type invoice {both}"
-    one = open_folder(tmp_path / "negative", document_type="invoice", by="", negative=True).next_command()
-    assert one == f"loupe select --type invoice --positive DIR --negative {tmp_path}/negative --ground-truth reuse"

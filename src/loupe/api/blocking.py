@@ -60,7 +60,7 @@ def finish(work: Callable[[], Coroutine[Any, Any, T]], stops: Stops) -> T:
         thread.start()
         try:
             thread.join()
-        except BaseException:  # somebody else's way to end a call, such as a time-out by a signal
+        except BaseException:  # somebody else's way to end a call, such as a timeout by a signal
             stops.stop()
             stops.stop()
             raise

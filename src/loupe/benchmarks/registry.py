@@ -23,7 +23,7 @@ from loupe.data import trust
 from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UntrustedError, UsageError, beginning, completed, did_you_mean, nearest
 from loupe.files.foreign import real_path
-from loupe.hooks import HookError, left_out
+from loupe.hooks import Hook, HookError, found, left_out
 from loupe.runs.installed import benchmark_ids as benchmark_ids
 from loupe.runs.installed import id_apart, installed_benchmarks
 from loupe.runs.installed import is_installed as is_installed
@@ -90,10 +90,11 @@ def load_benchmark(name: str) -> Benchmark:
     if ident in benchmark_ids():
         return _version(ident, version)
     path = Path(name)
-    if (path / "selection.json").is_file():
-        from loupe.benchmarks.folders.selection import open_selection
-
-        return open_selection(path)
+    if hook := folder_opener(path):
+        benchmark = hook.call(path)
+        if not isinstance(benchmark, Benchmark):
+            raise hook.broken("it gives no Benchmark")
+        return benchmark
     if path.is_dir():
         from loupe.benchmarks.folders.own import open_folder
 
@@ -165,6 +166,11 @@ def benchmark_of_run(name: str) -> Benchmark:
 def _is_python(name: str) -> bool:
     path = Path(name)
     return name.partition("@")[0] not in benchmark_ids() and path.suffix == ".py" and path.is_file()
+
+
+def folder_opener(path: Path) -> Hook | None:
+    """Return what opens a folder because of a file in it; None if it is no folder, or one in the folder format."""
+    return next((hook for name, hook in found("folders").items() if (path / name).is_file()), None)
 
 
 def is_own_folder(name: str) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import getpass
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,9 +14,15 @@ from loupe.cli.shared.lazy import SuggestingGroup
 from loupe.cli.shared.local_page import quiet_option, serve_locally
 from loupe.cli.shared.output import say
 from loupe.errors import UsageError, word
+from loupe.hooks import loaded
 
 if TYPE_CHECKING:
+    from loupe.web.review.review_target import ReviewTarget
     from loupe.web.review.session import Review
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+_TARGETS: list[ReviewTarget] = [target for _, target in loaded("review_targets")]
 
 
 class _ReviewGroup(SuggestingGroup):
@@ -61,19 +67,28 @@ def _serving(function: Callable[..., None]) -> Callable[..., None]:
     return port(quiet_option(function))
 
 
-@command.command("folder", short_help="Review the ground truth of your own documents.")
+def _of_targets(function: F) -> F:
+    """Add the options of everything else that a folder may hold."""
+    for target in reversed(_TARGETS):
+        function = target.add_options(function)
+    return function
+
+
+_HELP = f"""Review the ground truth of your own documents: accept, edit, skip, beside the page.
+
+DIR has {"; or ".join(["loupe.toml and samples.jsonl", *(target.ABOUT for target in _TARGETS)])}. Samples with
+differing drafts come first. Each decision is written at once, with who made it and when. The address works on this
+machine alone, and only with its token. Ctrl-C ends.
+"""
+
+
+@command.command("folder", short_help="Review the ground truth of your own documents.", help=_HELP)
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--type", "document_type", metavar="TYPE", help="For ground truth of `loupe select`: its --type.")
-@click.option("--negative", is_flag=True, help="With --type: the documents directly in DIR are not of that type.")
+@_of_targets
 @click.option("--as", "name", metavar="NAME", help="Name of the reviewer. Default: your account name.")
 @_serving
-def folder(folder: Path, document_type: str | None, negative: bool, name: str | None, **serving: Any) -> None:
-    """Review the ground truth of your own documents: accept, edit, skip, beside the page.
-
-    DIR has loupe.toml and samples.jsonl; or documents with the ground-truth files of `loupe select` beside them, in
-    `positive` and `negative` or in DIR itself. Samples with differing drafts come first. Each decision is written
-    at once, with who made it and when. The address works on this machine alone, and only with its token. Ctrl-C ends.
-    """
+def folder(folder: Path, name: str | None, port: int | None, no_browser: bool, **options: Any) -> None:
+    """Open a folder; `options` are those of targets."""
     _need()
     from loupe.web.review.review_target import open_folder
 
@@ -81,13 +96,11 @@ def folder(folder: Path, document_type: str | None, negative: bool, name: str | 
         raise UsageError(
             f"{folder} is a file", hint=f"loupe review tests {word(folder)}, or loupe review {word(folder.parent)}"
         )
-    if negative and document_type is None:
-        raise UsageError("--negative goes with --type", hint=f"loupe review {word(folder)} --type TYPE --negative")
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder", hint="loupe review DIR, or loupe review tests FILE.jsonl")
-    review = open_folder(folder, document_type=document_type, by=name or _account(), negative=negative)
+    review = open_folder(folder, by=name or _account(), **options)
     _announce(review)
-    _open(review, folder, **serving)
+    _open(review, folder, port=port, no_browser=no_browser)
 
 
 @command.command("tests", short_help="Review the tests of an olmOCR-Bench file.")

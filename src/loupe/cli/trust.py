@@ -1,6 +1,6 @@
 """`loupe trust`: let a file of a folder say what runs here, after a look at what that is.
 
-One door for all of them: `[engines]`, `[select]` and `[suites]` of a loupe.toml, and Python files that a run names.
+One door for all of them: tables of a loupe.toml that say what runs, and Python files that a run names.
 Whatever command meets such a file asks through it at a terminal.
 """
 
@@ -14,25 +14,31 @@ import click
 
 from loupe.cli.shared.output import as_json, can_ask, json_option, print_line, prompt, say
 from loupe.data import trust
-from loupe.engines.shared.local_settings import ENGINES, SELECT, SUITES, LocalSettings, read_settings
+from loupe.engines.shared.local_settings import ENGINES, SUITES, LocalSettings, local_tables, read_settings
 from loupe.errors import UntrustedError, UsageError, WriteError, word
 from loupe.files.foreign import read_data
 
 
-@click.command("trust")
+def _help() -> str:
+    """Return what the command does, with the tables that need trust here."""
+    *first, last = (f"[{name}]" for name in local_tables())
+    return f"""Show what a loupe.toml or Python file would run or redefine, and trust it.
+
+    DIR stands for the loupe.toml in it: its {", ".join(first)} and {last} are refused until you trust it. FILE is
+    such a file, or a Python file that a run uses as its benchmark. Trust is for the file as it is now, where it is
+    now: after any change you are asked again. The programs and Python files that it names are not checked. Data
+    needs no trust.
+    """
+
+
+@click.command("trust", help=_help())
 @click.argument("place", metavar="[DIR | FILE]", required=False, type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Trust without asking, for use without a terminal.")
 @click.option("--list", "listing", is_flag=True, help="List the files that are trusted.")
 @click.option("--remove", is_flag=True, help="Stop trusting the file.")
 @json_option
 def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bool) -> None:
-    """Show what a loupe.toml or Python file would run or redefine, and trust it.
-
-    DIR stands for the loupe.toml in it: its [engines], [select] and [suites] are refused until you trust it. FILE is
-    such a file, or a Python file that a run uses as its benchmark. Trust is for the file as it is now, where it is
-    now: after any change you are asked again. The programs and Python files that it names are not checked. Data
-    needs no trust.
-    """
+    """Show, list, add or remove what is trusted."""
     if json and not listing:
         raise UsageError("--json goes with --list", hint="loupe trust --list --json")
     if listing:
@@ -128,16 +134,16 @@ def _look(file: Path) -> tuple[bytes, list[str]]:
         checked_suite(suite, f"{file} [{SUITES}.{name}]")
     for name, engine in settings.table(ENGINES).items():
         checked_profile(engine if isinstance(engine, dict) else {}, f"{file} [{ENGINES}.{name}]")
-    known: dict[str, Collection[str]] = {ENGINES: known_names(), SELECT: (), SUITES: lasting_suites()}
-    effects = [f"{file}: {line}" for table, names in known.items() for line in settings.effects(table, names)]
+    known: dict[str, Collection[str]] = {ENGINES: known_names(), SUITES: lasting_suites()}
+    lines = [line for table in local_tables() for line in settings.effects(table, known.get(table, ()))]
     try:
-        return settings.content, [*effects, *_written(settings)]
+        return settings.content, [*(f"{file}: {line}" for line in lines), *_written(settings)]
     except RecursionError:
         raise UsageError(f"{file}: nested too deeply to be shown", hint="do not trust it") from None
 
 
 def _written(settings: LocalSettings) -> Iterator[str]:
     """Every setting to the letter: in JSON, which has no invisible characters."""
-    for table in (ENGINES, SELECT, SUITES):
+    for table in local_tables():
         for name, value in settings.table(table).items():
             yield f"  [{table}] {dumps(name)} = {dumps(value, default=str)}"

@@ -88,7 +88,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     that prepare a raw answer for scoring.
     `concurrency` is how many requests are in flight; "auto" follows what makes a server faster.
     `timeout` is in seconds per request; `retries` counts further attempts after a transient error. After
-    `errors_before_check` errors in a row the server's health is checked; `max_timeouts` time-outs end the benchmark.
+    `errors_before_check` errors in a row the server's health is checked; `max_timeouts` timeouts end the benchmark.
     `price` turns tokens, pages and hours into money. `worker` is what one worker needs where a cluster reads.
     """
 

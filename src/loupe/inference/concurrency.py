@@ -1,7 +1,7 @@
 """How many requests are in flight: a fixed number, or as many as the server turns into throughput.
 
 The automatic limit starts low and doubles while that makes the server faster; then it looks closer, in steps of a
-quarter, for the smallest number that is as fast. A refusal for too many requests (429) or a time-out takes places away
+quarter, for the smallest number that is as fast. A refusal for too many requests (429) or a timeout takes places away
 at once. What it measures is the time between ended answers with all places taken, so slow pages need no special care.
 """
 
@@ -21,7 +21,7 @@ MOST: Final = 256
 #: By what share more places must pay to be kept, and how much may be lost for having fewer.
 _GAIN: Final = 0.08
 _LOSS: Final = 0.04
-#: Shares of the places that are left after a time-out and after a 429.
+#: Shares of the places that are left after a timeout and after a 429.
 _AFTER_TIMEOUT: Final = 0.5
 _AFTER_REFUSAL: Final = 0.7
 #: Answers that make a measurement: so many per place, and at least so many.

@@ -38,7 +38,7 @@ from loupe.types import Engine, Output, Prediction, Request, RequestPlaces
 
 
 class TimeoutsExceededError(EngineError):
-    """Too many time-outs in one benchmark: it is given up, its answers so far are kept and marked partial."""
+    """Too many timeouts in one benchmark: it is given up, its answers so far are kept and marked partial."""
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class Scheduler:
 
     async def _keep(self, prediction: Prediction) -> None:
         await self.keep(prediction)
-        # A page is one time-out, however many of its parts are late: a dense one must not end the run.
+        # A page is one timeout, however many of its parts are late: a dense one must not end the run.
         late = prediction.uncounted[1] if prediction.uncounted else 0
         self._timeouts += prediction.outcome == "timeout" or late > 0
         if self.budget is not None:

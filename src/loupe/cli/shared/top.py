@@ -33,7 +33,6 @@ SECTIONS = {
         "init": "Turn a folder of images and PDF files into a benchmark.",
         "draft": "Draft ground truth for a folder of documents with engines, to be checked with `loupe review`.",
         "example": "Make the documents of the worked example, and their ground truth (docs/own-documents.md).",
-        "select": "Rank vision models and text models on documents of one type.",
     },
     "Data": {
         "data": "Fetch, check and pack the data of benchmarks, also for machines without network.",

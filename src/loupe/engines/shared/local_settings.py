@@ -1,4 +1,4 @@
-"""`loupe.toml` of the working folder: its engines and lists of models are used only where the user trusts the file.
+"""`loupe.toml` of the working folder: tables that say what runs are used only if the user trusts the file.
 
 The folder may come from somebody else. What configures data (`[benchmark]`, `[fields]`) needs no trust and is read
 elsewhere (`benchmarks/folders/own/config.py`).
@@ -17,16 +17,13 @@ from loupe.data.toml import parse_toml
 from loupe.engines.shared.redaction import redacted
 from loupe.errors import ProfileError, UntrustedError
 from loupe.files.foreign import decode_text
+from loupe.hooks import found
 
 FILE = Path("loupe.toml")
 #: The tables that say what runs, or what is asked.
-ENGINES, SELECT, SUITES = "engines", "select", "suites"
-#: What stands in each, and what one entry is called.
-_TABLES = {
-    ENGINES: '[engines.NAME] with kind = "…"',
-    SELECT: "[select] with lists of models",
-    SUITES: "[suites.NAME] with benchmarks = […]",
-}
+ENGINES, SUITES = "engines", "suites"
+#: How each is written, and what one entry is called. Features have tables of their own: `LocalTable`.
+_TABLES = {ENGINES: '[engines.NAME] with kind = "…"', SUITES: "[suites.NAME] with benchmarks = […]"}
 _KINDS = {ENGINES: "engine", SUITES: "suite"}
 #: What a key of an engine does, where that is more than a setting.
 _DOES = {
@@ -59,6 +56,17 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTable:
+    """A table of a feature or another distribution (hook `local_tables`).
+
+    `form` says how it is written; `does`, what Loupe does with the values, which follow it.
+    """
+
+    form: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSettings:
     """One `loupe.toml`: where it is, what stands in it to the byte, and its tables."""
 
@@ -70,14 +78,14 @@ class LocalSettings:
         """One of its tables, empty if there is none. Raises ProfileError for what is none."""
         found = self.tables.get(name, {})
         if not isinstance(found, dict):
-            raise ProfileError(f"{self.path} [{name}]: not a table", hint=_TABLES[name])
+            raise ProfileError(f"{self.path} [{name}]: not a table", hint=_form(name))
         return found
 
     def effects(self, table: str, known: Collection[str] = (), only: str = "") -> Iterator[str]:
         """What one of its tables would do, a line for each engine or suite (`only` this one); `known` are replaced."""
         found = self.table(table)
-        if table == SELECT:
-            yield from [f"`loupe select` tries the models {_short(found)}"] if found else []
+        if table not in _KINDS:
+            yield from [f"{_added(table).does} {_short(found)}"] if found else []
             return
         for name, settings in found.items():
             if only in ("", name):
@@ -90,6 +98,20 @@ class LocalSettings:
         if not trust.is_trusted(self.path, self.content):
             effects = "; ".join(self.effects(table, known, name))
             raise UntrustedError(self.path, effects, changed=trust.was_trusted(self.path))
+
+
+def local_tables() -> list[str]:
+    """Return the names of all tables that need trust."""
+    return sorted({*_TABLES, *found("local_tables")})
+
+
+def _added(name: str) -> LocalTable:
+    table: LocalTable = found("local_tables", _TABLES)[name].load()
+    return table
+
+
+def _form(name: str) -> str:
+    return _TABLES.get(name) or (_added(name).form if name in local_tables() else "")
 
 
 def read_settings(path: Path = FILE) -> LocalSettings | None:

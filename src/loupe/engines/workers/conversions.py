@@ -38,7 +38,7 @@ class Conversions:
         """The document under this key, converted by whoever asks first.
 
         Raises what converting it raised, to everybody who asks: a document that failed is not tried again in this run,
-        but after an error that may pass. A time-out is one of the first page; the others fail for want of their
+        but after an error that may pass. A timeout is one of the first page; the others fail for want of their
         document.
         """
         task = self._tasks.get(key)

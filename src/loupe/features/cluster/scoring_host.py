@@ -18,11 +18,12 @@ from loupe.features.cluster.pages import NODE_FOLDER
 from loupe.features.cluster.sameness import differences, differing
 from loupe.files.foreign import read_data
 from loupe.files.scratch import lay_down, scratch_folder
+from loupe.hooks import found
 from loupe.scoring.process import Process
 from loupe.types import DocumentPage, PackedImage, PageSource, PdfPage, Sample
 
-#: What a folder of one's own, or a saved selection, is opened from; whatever else lies there stays there.
-_DEFINING = ("loupe.toml", "samples.jsonl", "facts.jsonl", "selection.json")
+#: What a folder of one's own is opened from; whatever else lies there stays there.
+_DEFINING = ("loupe.toml", "samples.jsonl", "facts.jsonl")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ def files_of(benchmark: str) -> dict[str, bytes]:
         return {}
     if path.is_file():
         return {path.name: read_data(path)}
-    return {name: read_data(path / name) for name in _DEFINING if (path / name).is_file()}
+    return {name: read_data(path / name) for name in (*_DEFINING, *found("folders")) if (path / name).is_file()}
 
 
 def _placed(order: ScoringOrder, files: Mapping[str, bytes], folder: Path) -> str:

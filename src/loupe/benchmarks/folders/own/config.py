@@ -23,6 +23,7 @@ from loupe.data.toml import parse_toml
 from loupe.errors import DatasetError, did_you_mean, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
+from loupe.hooks import found
 from loupe.metrics import anls
 from loupe.metrics.absent import is_absent
 from loupe.metrics.amounts import amounts_match, read_amount
@@ -36,8 +37,9 @@ SAMPLES = "samples.jsonl"
 #: Larger settings were written by nobody.
 _LARGEST = 16 * 10**6
 
-#: Those of others, which are passed over here, come last.
-_TABLES = ("benchmark", "fields", "engines", "select", "suites")
+_TABLES = ("benchmark", "fields")
+#: Those of others, which are passed over here. Features have some, too.
+_OTHERS = ("engines", "suites")
 
 #: How answers to questions are compared.
 QuestionRule: TypeAlias = Literal["anls", "relaxed", "exact", "contains"]
@@ -147,16 +149,17 @@ def _syntax_problem(path: Path, message: str) -> Problem:
 
 
 def _unknown_tables(path: Path, text: str, tables: dict[str, Any]) -> list[Problem]:
-    unknown = [name for name in tables if name not in _TABLES]
+    known = (*_TABLES, *_OTHERS, *found("local_tables"))
     return [
         Problem(
             file=str(path),
             line=_line_of(text, name),
-            message=f"unknown key or table {name!r}{did_you_mean(name, _TABLES)}",
+            message=f"unknown key or table {name!r}{did_you_mean(name, known)}",
             hint="tables: [benchmark] for its keys, [fields] for types of fields, [engines.NAME] for profiles, "
             "[suites.NAME] for suites",
         )
-        for name in unknown
+        for name in tables
+        if name not in known
     ]
 
 

@@ -12,8 +12,8 @@ import msgspec
 from loupe.errors import UntrustedError, UsageError
 
 if TYPE_CHECKING:
-    from loupe.benchmarks.folders.selection.questions import Phase, Rules
-    from loupe.studies.select.model_lists import ModelList
+    from loupe.features.select.benchmark import Phase, Rules
+    from loupe.features.select.serving import ModelList
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,8 +48,8 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 
 def rules_of(flags: Flags) -> Rules:
     """What decides about points. Raises UsageError for what does not fit together."""
-    from loupe.benchmarks.folders.selection.prompts import USUAL_FIELDS
-    from loupe.benchmarks.folders.selection.questions import Rules
+    from loupe.features.select.benchmark import Rules
+    from loupe.features.select.questions import USUAL_FIELDS
 
     document_type = " ".join(flags.type.split())
     if not document_type:
@@ -85,7 +85,7 @@ def check_asking(flags: Flags) -> None:
 
 def models_of(flags: Flags) -> tuple[dict[Phase, ModelList], dict[str, str]]:
     """The models of each phase, and what the server calls them."""
-    from loupe.studies.select.model_lists import ModelFile, choose_models, configured_models, read_models
+    from loupe.features.select.serving import ModelFile, choose_models, configured_models, read_models
 
     drafting = {"--gt-vlm": [flags.gt_vlm], "--gt-textllm": [flags.gt_textllm]}
     for flag, idents in {"--vlm": flags.vlm, "--textllm": flags.textllm, **drafting}.items():

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loupe.benchmarks.folders.selection.documents import Document
-from loupe.benchmarks.folders.selection.truth_files import Truth, keep_verified, read_truth, write_truth
 from loupe.errors import UsageError
-from loupe.studies.select.checked_truth import Choice, GroundTruth, QuitError, refuse_misplaced
+from loupe.features.select.documents import Document, Truth, keep_verified, read_truth, write_truth
+from loupe.features.select.ground_truth import Choice, GroundTruth, QuitError, refuse_misplaced
 
 
 @dataclass

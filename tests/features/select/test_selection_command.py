@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from loupe.cli import main
-from loupe.cli.select import talk
+from loupe.features.select import command as talk
 from loupe.servers.ports import is_free
 from loupe.servers.record import FILE
+from tests.features.select.selecting import MODELS, answer, invoice, letter, make_documents
 from tests.support.chat_server import ChatServer, Received, Reply, in_thread
 from tests.support.command_line import command, environment, loupe
 from tests.support.pages import write_pdf
-from tests.support.selecting import MODELS, answer, invoice, letter, make_documents
 from tests.support.served import record_of, wait_for
 
 
@@ -59,7 +60,7 @@ def test_both_phases_from_a_pipe_with_everything_kept(tmp_path: Path, server: Ch
     assert re.fullmatch(r"1\tright\t10\t10\t100\.0\t5/5\t3/3\t3/3\t3/3\t0\t0\t0\t\d\.\d\d\t0:\d\d", rows[0])
     assert re.fullmatch(r"2\tyes\t3\t10\t30\.0\t3/5\t0/3\t3/3\t0/3\t0\t0\t0\t\d\.\d\d\t0:\d\d", rows[1])
     assert re.fullmatch(r"unavailable\tabsent(\t–){11}\t0:\d\d", rows[2])
-    assert "5 documents (3 positive, 2 negative), time-out 30 s per call, models: override list of 3" in done.stdout
+    assert "5 documents (3 positive, 2 negative), timeout 30 s per call, models: override list of 3" in done.stdout
     assert "absent\tunavailable\tHTTP 404: no model 'absent'" in lines
     assert done.stderr.count("Review and edit these files, then type 'ok' or press Enter to continue") == 2
     assert "\x1b" not in done.stderr and "preparing" not in done.stderr
@@ -265,7 +266,7 @@ def test_a_person_at_a_terminal_is_asked_for_all_that_matters(tmp_path: Path, se
     terminal.type("l\r", REVIEW, times=2)
     terminal.type("\r", REVIEW, times=3)
     code, out = terminal.end()
-    assert code == 0 and "time-out 30 s" in out and "Review" not in out
+    assert code == 0 and "timeout 30 s" in out and "Review" not in out
     assert terminal.seen.count("2025-11-10  Autohaus_Hoffmann_e.K.") == 2
     assert "beside their pages: loupe review yes --type invoice" in terminal.seen
     assert "[1/1] right: 3/3" in terminal.seen and "text models" not in terminal.seen
@@ -381,3 +382,16 @@ def test_a_file_name_with_a_line_break_is_one_line(capsys: pytest.CaptureFixture
     person.show([("yes/a\nb.json", "2025-11-26", "Foo\rBar")])
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and lines[1].startswith("  yes/a\N{REPLACEMENT CHARACTER}b.json  2025-11-26  Foo")
+
+
+def test_models_that_a_folder_names_need_trust_unless_others_are_named(tmp_path: Path) -> None:
+    (tmp_path / "loupe.toml").write_text('[select]\nvlm = ["evil/model"]\n')
+    for name, colour in {"yes": "white", "no": "black"}.items():
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (60, 80), colour).save(tmp_path / name / f"{name}-1.png")
+    words = ("select", "--type", "invoice", "--positive", "yes", "--negative", "no", "--phase", "a")
+    words += ("--base-url", "http://127.0.0.1:9/v1")
+    done = loupe(*words, cwd=tmp_path)
+    assert "`loupe select` tries the models" in done.stderr and done.returncode == 2, done.stderr
+    named = loupe(*words, "--vlm", "a/b", "--textllm", "c/d", cwd=tmp_path)
+    assert "trust" not in named.stderr, named.stderr

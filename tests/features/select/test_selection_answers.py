@@ -1,9 +1,9 @@
 """What servers send back that is no plain answer, against a real server on loopback: one call suffers, nobody else."""
 
-from loupe.benchmarks.folders.selection.verdicts import LONGEST
-from tests.studies.test_selection_models import assess, standing
+from loupe.features.select.questions import LONGEST
+from tests.features.select.selecting import MODELS, answer
+from tests.features.select.test_selection_models import assess, standing
 from tests.support.chat_server import Received, Reply, in_thread
-from tests.support.selecting import MODELS, answer
 
 NO_TEXT = b'{"choices":[{"message":{"content":"YES \xff\xfe"},"finish_reason":"stop"}]}'
 THOUGHTS = "<think>" + "yes or no? " * 20_000 + "</think>"

@@ -1,34 +1,103 @@
-"""One model on all documents: every call within its time, errors counted, a dead server brought back once.
+"""Ask the models of a phase everything, one after the other; no model is ever paired with another.
 
-Source: docs/select.md. A model that fails ends only itself: what it was not asked is wrong, and the next one goes on.
+Every call has its time, errors are counted, and a dead server is brought back once. A model that fails ends only
+itself: what it was not asked is wrong, and the next one goes on. Source: docs/select.md.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from loupe.benchmarks.folders.selection.prompts import EXTRACTION_TOKENS, VERDICT_TOKENS, verdict_tokens
-from loupe.benchmarks.folders.selection.questions import CATEGORY, Phase
-from loupe.benchmarks.folders.selection.verdicts import LONGEST, without_thinking
 from loupe.engines.chat.http_failures import NotFoundError
 from loupe.engines.chat.settings import Settings
-from loupe.errors import AccountError, EngineError, EngineTimeoutError, EngineUnavailableError
+from loupe.errors import AccountError, EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError
+from loupe.features.select.benchmark import CATEGORY, Known, Phase, Rules, image_samples, text_samples
+from loupe.features.select.documents import Document, Truth
+from loupe.features.select.preparing import Prepared
+from loupe.features.select.questions import EXTRACTION_TOKENS, LONGEST, VERDICT_TOKENS, verdict_tokens, without_thinking
+from loupe.features.select.serving import (
+    Backend,
+    Candidate,
+    DeadServerError,
+    Limits,
+    ModelList,
+    Served,
+    UnavailableModelError,
+    open_model,
+)
 from loupe.inference.progress import Progress
 from loupe.inference.retries import Policy
 from loupe.inference.scheduler import Scheduler, TimeoutsExceededError
 from loupe.servers.keeper import Keeper
 from loupe.servers.watch import NOBODY, Watch
-from loupe.studies.select.limits import Limits
-from loupe.studies.select.model_lists import Candidate
-from loupe.studies.select.serving import Backend, DeadServerError, Served, UnavailableModelError, open_model
 from loupe.types import Output, Prediction, Request, Sample
+
+
+@dataclass(slots=True)
+class ProgressLine:
+    """`show` gets the line each time it changes; `total` calls are to be made."""
+
+    head: str
+    total: int
+    show: Callable[[str], None]
+    _note: str = "loading"
+    _began: float = field(default_factory=time.monotonic)
+    _loaded: float = 0.0
+
+    def tell(self, done: int, timeouts: int, errors: int) -> None:
+        """A call has ended."""
+        now = time.monotonic()
+        # The first answer says when the model was there at the latest.
+        self._loaded = self._loaded or now
+        left = (now - self._loaded) / (done - 1) * (self.total - done) if done > 1 else 0.0
+        wrong = [f"{timeouts} timeouts"] * bool(timeouts) + [f"{errors} errors"] * bool(errors)
+        time_left = [f"about {clock(left)} left"] * (left >= 1)
+        self.show(" · ".join([f"{self.head}: {done}/{self.total}", *wrong, *time_left]))
+
+    def note(self, text: str) -> None:
+        """What is going on while nothing is answered."""
+        self._note = text
+        self._waiting()
+
+    @asynccontextmanager
+    async def ticking(self) -> AsyncIterator[None]:
+        """Say every second how long the first answer is waited for."""
+        ticks = asyncio.create_task(self._tick())
+        try:
+            yield
+        finally:
+            ticks.cancel()
+            with suppress(asyncio.CancelledError):
+                await ticks
+
+    async def _tick(self) -> None:
+        while not self._loaded:
+            self._waiting()
+            await asyncio.sleep(1)
+
+    def _waiting(self) -> None:
+        waited = time.monotonic() - self._began
+        self.show(f"{self.head}: {self._note}" + (f", {clock(waited)}" if waited >= 1 else ""))
+
+
+def clock(seconds: float) -> str:
+    """`M:SS`, from an hour on `H:MM:SS`.
+
+    >>> clock(61.2), clock(3661)
+    ('1:01', '1:01:01')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
 
 #: "": assessed to the end.
 Status: TypeAlias = Literal["", "failed", "aborted", "unavailable", "interrupted"]
@@ -166,7 +235,7 @@ class Asking:
         try:
             await Scheduler(engine, policy, self._progress, self._keep).ask_all(requests)
         except TimeoutsExceededError:
-            self.status, self.reason = "aborted", f"{self.timeouts} time-outs"
+            self.status, self.reason = "aborted", f"{self.timeouts} timeouts"
         except AccountError as error:
             self.status, self.reason = "failed", error.message
 
@@ -216,3 +285,104 @@ def _shortened(prediction: Prediction) -> Prediction:
 
 def _not_asked(sample: str, status: Status) -> Prediction:
     return Prediction(sample=sample, outcome="error", error=f"not asked: the model is {status}")
+
+
+#: Under this name the picture of the warm-up stands among those of the documents.
+WARM_UP = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """All that both phases share. `show` gets a line that says what is going on, `say` one that stays."""
+
+    documents: Sequence[Document]
+    rules: Rules
+    prepared: Prepared
+    folder: Path
+    backend: Backend
+    keeper: Keeper
+    limits: Limits
+    show: Callable[[str], None]
+    say: Callable[[str], None]
+
+    def known(self, truths: Mapping[str, Truth]) -> dict[str, Known]:
+        """Text and ground truth of every document, for phase B."""
+        return {
+            document.id: _known(self.prepared.texts[document.id], truths.get(document.id))
+            for document in self.documents
+        }
+
+    def samples(self, phase: Phase, known: Mapping[str, Known]) -> list[Sample]:
+        """What every model of a phase is asked."""
+        if phase == "a":
+            return list(image_samples(self.documents, self.rules))
+        return list(text_samples(self.documents, known, self.rules))
+
+    def assess(
+        self, phase: Phase, samples: Sequence[Sample], models: ModelList, interrupted: Callable[[Assessment], None]
+    ) -> Iterator[Assessment]:
+        """Assess the models of a phase one after the other; each is handed over as it ends, so that it can be kept.
+
+        `interrupted` hears of the one that Ctrl-C ends. Raises MissingToolError where no server of theirs can be
+        started.
+        """
+        pictures = {**self.prepared.images, WARM_UP: self.warm_up_picture()}
+        still_running = ""
+        for number, model in enumerate(models.models, 1):
+            line = ProgressLine(f"[{number}/{len(models.models)}] {model.id}", len(samples), self.show)
+            assessor = Assessor(
+                phase=phase,
+                samples=samples,
+                pictures=pictures,
+                backend=self.backend,
+                keeper=self.keeper,
+                limits=self.limits,
+                watch=Watch(say=line.note),
+            )
+            assessment = asyncio.run(_assess(assessor, model, line, interrupted))
+            if still_running:
+                assessment = replace(assessment, facts={**assessment.facts, "beside": still_running})
+            yield assessment
+            # Memory is free before the next model, and stopping this one is no part of its time.
+            still_running = self._close(model) or still_running
+
+    def _close(self, model: Candidate) -> str:
+        """Stop the model's server; why it runs on, if it does: that must not end the others."""
+        try:
+            self.keeper.close()
+        except LoupeError as error:
+            self.say(f"{model.id}: {error.message}; it takes memory from the models that follow ({error.hint})")
+            return error.message
+        return ""
+
+    @asynccontextmanager
+    async def open_model(self, phase: Phase, model: Candidate) -> AsyncIterator[Served]:
+        """A model by itself, for drafts; its server is stopped at the end."""
+        try:
+            async with open_model(model, phase, self.backend, self.keeper, self.limits) as served:
+                yield served
+        finally:
+            await asyncio.to_thread(self._close, model)
+
+    def warm_up_picture(self) -> Path:
+        """A small white page."""
+        from PIL import Image
+
+        path = self.folder / "warm-up.jpg"
+        if not path.exists():
+            Image.new("RGB", (64, 64), "white").save(path, "JPEG")
+        return path
+
+
+def _known(text: str, truth: Truth | None) -> Known:
+    if truth is None:
+        return Known(text=text)
+    drafters = () if truth.verified else tuple(dict.fromkeys(filter(None, (truth.text_model, truth.vlm_model))))
+    return Known(text=text, date=truth.date, name=truth.name, unverified=not truth.verified, drafters=drafters)
+
+
+async def _assess(
+    assessor: Assessor, model: Candidate, line: ProgressLine, interrupted: Callable[[Assessment], None]
+) -> Assessment:
+    async with line.ticking():
+        return await assessor.assess(model, line.tell, interrupted)

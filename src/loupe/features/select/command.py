@@ -1,8 +1,9 @@
-"""`loupe select`: which vision model and which text model know documents of one type, on the user's own documents."""
+"""`loupe select`: options, what is done with them, and how it talks with the person: questions and progress."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +12,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loupe.cli.select.result_files import Results, check_targets
-from loupe.cli.select.select_options import Flags, check_asking, models_of, review_command, rules_of
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.chosen_engines import DEFAULT, agree_to_send
 from loupe.cli.shared.errors import MISSING
 from loupe.cli.shared.executor_options import ON, open_executor
-from loupe.cli.shared.output import json_file_option, plain_option, resume_option, runs_option, say, shared_option
+from loupe.cli.shared.output import (
+    ask,
+    json_file_option,
+    on_terminal,
+    overwrite,
+    plain_option,
+    resume_option,
+    runs_option,
+    say,
+    shared_option,
+)
+from loupe.features.select.ground_truth import QuitError
+from loupe.features.select.options import Flags, check_asking, models_of, review_command, rules_of
+from loupe.features.select.results import Results, check_targets
+from loupe.features.select.serving import TIMEOUTS, USUAL_TIMEOUT
+from loupe.results.control_characters import on_one_line
 from loupe.typed import convert
 
 if TYPE_CHECKING:
-    from loupe.benchmarks.folders.selection.questions import Known, Phase
-    from loupe.benchmarks.folders.selection.truth_files import Truth
-    from loupe.cli.select.ranked_tables import Ranked
-    from loupe.cli.select.talk import Progress, Terminal
     from loupe.engines.registry import Profile
-    from loupe.studies.select.assessment import Assessment
-    from loupe.studies.select.model_lists import Candidate, ModelList
-    from loupe.studies.select.phases import Selection
-    from loupe.studies.select.saved_runs import SavedRuns
+    from loupe.features.select.assessment import Assessment, Selection
+    from loupe.features.select.benchmark import Known, Phase
+    from loupe.features.select.documents import Truth
+    from loupe.features.select.results import SavedRuns
+    from loupe.features.select.serving import Candidate, ModelList
+    from loupe.features.select.standings import Ranked
     from loupe.types import Sample
+
 
 _FOLDER = click.Path(path_type=Path)
 _BACKENDS = ("mlx", "openai", "vllm", "sglang", "llama-server", "ollama", "loupe")
@@ -103,16 +116,14 @@ def command(context: click.Context, /, **flags: Any) -> None:
 
 
 def _select(flags: Flags, folder: Path) -> int:
-    from loupe.benchmarks.folders.selection.documents import check_stems, find_documents
-    from loupe.cli.select.talk import Progress, Terminal, ask_timeout
     from loupe.engines.chat.discovery import shown
     from loupe.engines.registry import load_profile
+    from loupe.features.select.assessment import Selection
+    from loupe.features.select.documents import check_stems, find_documents
+    from loupe.features.select.ground_truth import refuse_misplaced
+    from loupe.features.select.preparing import Wanted, prepare
+    from loupe.features.select.serving import ONE_RESTART, USUAL_TIMEOUT, Limits, choose_backend, foreign_list
     from loupe.servers.keeper import Keeper
-    from loupe.studies.select.checked_truth import refuse_misplaced
-    from loupe.studies.select.limits import USUAL_TIMEOUT, Limits
-    from loupe.studies.select.phases import Selection
-    from loupe.studies.select.ready_documents import Wanted, prepare
-    from loupe.studies.select.serving import ONE_RESTART, choose_backend, foreign_list
 
     phases, terminal, progress = _PHASES[flags.phase], Terminal(review_command(flags)), Progress(plain=flags.plain)
     rules = rules_of(flags)
@@ -208,8 +219,7 @@ class _Phases:
         results.show(self._ranked(phase, samples, ended))
 
     def _ranked(self, phase: Phase, samples: Sequence[Sample], assessments: Sequence[Assessment]) -> Ranked:
-        from loupe.cli.select.ranked_tables import Ranked
-        from loupe.studies.select.standings import stand
+        from loupe.features.select.standings import Ranked, stand
 
         selection = self.selection
         positives = sum(document.positive for document in selection.documents)
@@ -227,7 +237,7 @@ class _Phases:
         )
 
     def _saved_runs(self, phase: Phase, known: Mapping[str, Known]) -> SavedRuns:
-        from loupe.studies.select.saved_runs import SavedRuns
+        from loupe.features.select.results import SavedRuns
 
         return SavedRuns(
             runs=self.flags.runs,
@@ -242,8 +252,7 @@ class _Phases:
         )
 
     def _truths(self) -> dict[str, Truth]:
-        from loupe.studies.select.checked_truth import GroundTruth
-        from loupe.studies.select.drafts import Drafter
+        from loupe.features.select.ground_truth import Drafter, GroundTruth
 
         drafter = Drafter(
             rules=self.selection.rules,
@@ -267,7 +276,7 @@ class _Phases:
         return flow.settle()
 
     def _drafting(self, phase: Phase, ident: str | None) -> Candidate:
-        from loupe.studies.select.model_lists import candidate
+        from loupe.features.select.serving import candidate
 
         return candidate(phase, ident) if ident else self.lists[phase].first
 
@@ -276,3 +285,70 @@ class _Phases:
             self.progress.show(f"{what}: {done}")
         else:
             self.progress.clear()
+
+
+class Terminal:
+    """The person at the command line; with a pipe for input, its lines are the answers.
+
+    `review` is the command that opens the ground-truth files beside their pages.
+    """
+
+    def __init__(self, review: str = "") -> None:
+        self._review = review
+
+    def answer(self, question: str) -> str | None:
+        """Ask, and wait for a line; None at the end of input."""
+        return ask(question)
+
+    def tell(self, line: str) -> None:
+        """One line of chatter, whatever a file is called."""
+        say(line)
+
+    def show(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        """The ground-truth files, as a list that can be read beside an editor."""
+        longest = max(len(path) for path, _, _ in rows)
+        for path, day, name in rows:
+            self.tell(f"  {path:<{longest}}  {day or '(no date)':<10}  {name or '(no name)'}")
+        if self._review:
+            say(f"to review them beside their pages: {self._review}")
+
+
+class Progress:
+    """One line on standard error that follows what is going on; nothing where that is no terminal."""
+
+    def __init__(self, *, plain: bool) -> None:
+        self._live = on_terminal() and not plain
+        self._shown = False
+
+    def show(self, line: str) -> None:
+        """Put this line in the place of the one before."""
+        if self._live:
+            width = max(20, (click.get_current_context().terminal_width or _width()) - 1)
+            overwrite(on_one_line(line)[:width])
+            self._shown = True
+
+    def clear(self) -> None:
+        """Take the line away, so that something that stays can be written."""
+        if self._shown:
+            overwrite("")
+            self._shown = False
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        return 80
+
+
+def ask_timeout(terminal: Terminal) -> int:
+    """The seconds for each call, as the person chooses. Raises QuitError at the end of input."""
+    choices = "/".join(map(str, TIMEOUTS))
+    while True:
+        answer = terminal.answer(f"Timeout in seconds for each call [{choices}], {USUAL_TIMEOUT} on Enter?")
+        if answer is None:
+            raise QuitError("quit: no model was asked")
+        if not answer.strip():
+            return USUAL_TIMEOUT
+        if answer.strip() in map(str, TIMEOUTS):
+            return int(answer)

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loupe.benchmarks.folders.selection.documents import Document
 from loupe.data.pages import document_page, has_pages
 from loupe.engines.registry import Profile
 from loupe.engines.workers.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, LoupeError, PageError
+from loupe.features.select.document_worker import PAGES, Found
+from loupe.features.select.documents import Document
 from loupe.files.folder import Folder
 from loupe.inference.progress import Progress
 from loupe.servers.served_engine import open_profile
-from loupe.studies.select.document_worker import PAGES, Found
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Engine, PageSource, Request
 
@@ -64,7 +64,7 @@ async def prepare(documents: Sequence[Document], wanted: Wanted, tell: Callable[
     images: dict[str, Path] = {}
     found: dict[str, Found] = {}
     broken: list[str] = []
-    async with worker_pool("loupe.studies.select.document_worker:load", {}, workers=1, bounded=True) as pool:
+    async with worker_pool("loupe.features.select.document_worker:load", {}, workers=1, bounded=True) as pool:
         for number, document in enumerate(documents):
             tell("preparing", number)
             images[document.id] = wanted.folder / f"{number}.jpg"

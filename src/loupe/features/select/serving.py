@@ -1,6 +1,7 @@
-"""Where each model is served: a server that Loupe starts for one model at a time, or an endpoint that runs already.
+"""Which models are tried, and where each is served: lists from flags, a file, loupe.toml or this package.
 
-Source: docs/select.md; docs/protocols/engines.md#servers.
+Loupe starts a server for one model at a time, or asks an endpoint that runs already. Source: docs/select.md;
+docs/protocols/engines.md#servers.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ import asyncio
 import os
 import platform
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
-from loupe.benchmarks.folders.selection.questions import Phase
 from loupe.data.certificates import open_client
+from loupe.data.toml import parse_toml
 from loupe.engines.chat.discovery import (
     Addresses,
     addresses_of,
@@ -31,16 +34,147 @@ from loupe.engines.chat.discovery import (
 from loupe.engines.chat.endpoints import STARTED, is_listed, key_for
 from loupe.engines.chat.settings import Settings
 from loupe.engines.registry import engine_module, load_profile, slug
-from loupe.errors import EngineUnavailableError, LoupeError, RejectedError, UsageError
+from loupe.engines.shared.local_settings import LocalTable, read_settings
+from loupe.errors import EngineUnavailableError, LoupeError, MissingToolError, RejectedError, UsageError
+from loupe.features.select.benchmark import Phase
+from loupe.files.foreign import decode_text, read_data
 from loupe.servers.keeper import Keeper
 from loupe.servers.left_over import kept_folder
 from loupe.servers.server import Server
 from loupe.servers.templates import templates
 from loupe.servers.wanted import wanted_server
 from loupe.servers.watch import NOBODY, Patience, Watch
-from loupe.studies.select.limits import Limits
-from loupe.studies.select.model_lists import Candidate, ModelList
+from loupe.typed import convert, decode_json
 from loupe.types import Engine
+
+#: Seconds that may be chosen for one call, and what is taken where nobody chooses.
+TIMEOUTS, USUAL_TIMEOUT = (10, 30, 60), 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds for one call, for the warm-up, and until a dead endpoint is looked at again; counts of failures."""
+
+    timeout: float = float(USUAL_TIMEOUT)
+    warm_up: float = 600.0
+    second_look: float = 5.0
+    most_timeouts: int = 50
+    errors_before_check: int = 3
+
+
+_FILE = Path(__file__).with_name("candidates.toml")
+#: The table of loupe.toml that replaces it.
+_TABLE = "select"
+LOCAL_TABLE = LocalTable(form="[select] with lists of models", does="`loupe select` tries the models")
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that may be tried. `kind` "ocr": trained to transcribe; `thinking`: it thinks before it answers."""
+
+    id: str
+    kind: Literal["", "ocr"] = ""
+    thinking: bool = False
+    sources: list[str] = []
+    note: str = ""
+
+
+class ModelFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Lists of models as people write them: an id, or a table; `served_as` says what a server calls an id."""
+
+    vlm: list[str | Candidate] = []
+    textllm: list[str | Candidate] = []
+    served_as: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelList:
+    """The models of one phase, and where the list comes from."""
+
+    models: tuple[Candidate, ...]
+    source: str
+
+    @property
+    def first(self) -> Candidate:
+        """The one that drafts ground truth unless another is named."""
+        return self.models[0]
+
+
+def default_models() -> ModelFile:
+    """The lists that come with Loupe."""
+    return convert(tomllib.loads(_FILE.read_text(encoding="utf-8")), ModelFile)
+
+
+def read_models(path: Path) -> ModelFile:
+    """A file of models: TOML, JSON or YAML by its suffix. Raises UsageError where it is wrong."""
+    try:
+        data = read_data(path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", hint="--models FILE") from None
+    return _checked(_decoded(path, data), str(path))
+
+
+def configured_models() -> ModelFile:
+    """What `[select]` of ./loupe.toml says; empty lists where there is none.
+
+    Raises UntrustedError where it says something and the user has not trusted the file.
+    """
+    local = read_settings()
+    if local is None or not local.tables.get(_TABLE):
+        return ModelFile()
+    models = _checked(local.tables[_TABLE], f"{local.path} [{_TABLE}]")
+    local.need_trust((), _TABLE)
+    return models
+
+
+def choose_models(phase: Phase, flags: Sequence[str], file: ModelFile, configured: ModelFile) -> ModelList:
+    """The models of a phase: those of the flags, else of the file, else of loupe.toml, else the default list."""
+    key = "vlm" if phase == "a" else "textllm"
+    known = {each.id: each for each in _candidates(getattr(default_models(), key))}
+    sources: tuple[tuple[str, Sequence[str | Candidate]], ...] = (
+        ("override", flags),
+        ("override", getattr(file, key)),
+        ("loupe.toml", getattr(configured, key)),
+        ("default", list(known.values())),
+    )
+    source, chosen = next((name, models) for name, models in sources if models)
+    # What is known of an id stays known when it is named alone.
+    models = {
+        each.id: known.get(each.id, each) if each == Candidate(id=each.id) else each for each in _candidates(chosen)
+    }
+    return ModelList(models=tuple(models.values()), source=source)
+
+
+def candidate(phase: Phase, ident: str) -> Candidate:
+    """One model by its id, with what is known of it."""
+    return choose_models(phase, [ident], ModelFile(), ModelFile()).first
+
+
+def _candidates(models: Sequence[str | Candidate]) -> list[Candidate]:
+    return [Candidate(id=each) if isinstance(each, str) else each for each in models]
+
+
+def _decoded(path: Path, data: bytes) -> Any:
+    try:
+        if path.suffix.lower() in (".yaml", ".yml"):
+            return msgspec.yaml.decode(data)
+        if path.suffix.lower() == ".json":
+            return decode_json(data)
+        return parse_toml(decode_text(data))
+    except ImportError:
+        raise MissingToolError(f"{path}: reading YAML needs PyYAML", hint="pip install pyyaml, or write TOML") from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {error}", hint='vlm = ["ID", …] and textllm = ["ID", …]') from None
+
+
+def _checked(table: Any, where: str) -> ModelFile:
+    try:
+        models = convert(table, ModelFile)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where}: {error}", hint='vlm = ["ID", …] and textllm = ["ID", …]') from None
+    if any(not each.id.strip() for each in _candidates([*models.vlm, *models.textllm])):
+        raise UsageError(f"{where}: a model has an empty id", hint='vlm = ["ID", …] and textllm = ["ID", …]')
+    return models
+
 
 #: The server of each phase where the back end has one for each.
 _MLX: dict[Phase, str] = {"a": "mlx_vlm", "b": "mlx_lm"}

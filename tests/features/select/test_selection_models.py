@@ -1,4 +1,4 @@
-"""One model after the other against real servers on loopback: time-outs, errors, deaths, refusals, ranks."""
+"""One model after the other against real servers on loopback: timeouts, errors, deaths, refusals, ranks."""
 
 import asyncio
 import re
@@ -9,24 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from loupe.benchmarks.folders.selection.documents import Document
-from loupe.benchmarks.folders.selection.questions import Known, Phase, Rules, text_samples
-from loupe.benchmarks.folders.selection.saved import open_selection
 from loupe.errors import EngineUnavailableError, UsageError
+from loupe.features.select.assessment import Assessment, Assessor, Selection
+from loupe.features.select.benchmark import Known, Phase, Rules, open_selection, text_samples
+from loupe.features.select.documents import Document
+from loupe.features.select.preparing import Prepared
+from loupe.features.select.results import SavedRuns, run_labels, save_documents
+from loupe.features.select.serving import (
+    Backend,
+    Candidate,
+    Limits,
+    ModelFile,
+    ModelList,
+    choose_backend,
+    choose_models,
+    is_apple_silicon,
+    read_models,
+)
+from loupe.features.select.standings import Standing, like_neighbours, stand
 from loupe.results.unverified import truth_cell, unverified_warning
 from loupe.scoring.summary import Origin, summarise
 from loupe.servers.keeper import Keeper
-from loupe.studies.select.assessment import Assessment, Assessor
-from loupe.studies.select.limits import Limits
-from loupe.studies.select.model_lists import Candidate, ModelFile, ModelList, choose_models, read_models
-from loupe.studies.select.phases import Selection
-from loupe.studies.select.ready_documents import Prepared
-from loupe.studies.select.saved_runs import SavedRuns, run_labels, save_documents
-from loupe.studies.select.serving import Backend, choose_backend, is_apple_silicon
-from loupe.studies.select.standings import Standing, like_neighbours, stand
 from loupe.types import Prediction, Sample, SampleScores, Score
+from tests.features.select.selecting import MODELS, answer, texts
 from tests.support.chat_server import Received, Reply, in_thread
-from tests.support.selecting import MODELS, answer, texts
 from tests.support.served import QUICK
 
 QUICKLY = Limits(timeout=0.3, warm_up=20.0, second_look=0.01, most_timeouts=3)
@@ -94,7 +100,7 @@ def test_a_model_with_too_many_timeouts_is_aborted_and_not_asked_again() -> None
     with in_thread(answer, models=MODELS) as server:
         found = assess(server.url, "hangs", "right")
         asked = sum(request.body["model"] == "hangs" for request in server.requests)
-    assert (found["hangs"].status, found["hangs"].reason, found["hangs"].asked) == ("aborted", "3 time-outs", 5)
+    assert (found["hangs"].status, found["hangs"].reason, found["hangs"].asked) == ("aborted", "3 timeouts", 5)
     assert len(found["hangs"].predictions) == 9 and asked == 6
     assert found["right"].status == ""
     ranks = [(each.assessment.model.id, each.position) for each in stand("b", samples(), list(found.values()))]
@@ -371,3 +377,10 @@ def test_a_saved_selection_says_which_engines_are_measured_against_their_own_dra
     ]
     assert [truth_cell(each) for each in results] == ["drafted the ground truth", "1 of 9 unverified"]
     assert "a_good has drafted that truth" in unverified_warning(results)
+
+
+def test_a_selection_looks_on_this_machine_before_it_takes_auto_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with in_thread() as server:
+        monkeypatch.setattr("loupe.engines.chat.discovery.PORTS", [server.port])
+        monkeypatch.setattr("loupe.engines.chat.discovery.located.__defaults__", ([server.port],))
+        assert asyncio.run(choose_backend("", "auto", {})).base_url == server.url

@@ -15,14 +15,13 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from loupe.benchmarks.folders.selection.documents import find_documents
-from loupe.benchmarks.folders.selection.truth_files import Truth, read_truth, write_truth
-from loupe.errors import DatasetError, UsageError, WriteError
+from loupe.errors import DatasetError, LoupeError, UsageError, WriteError
+from loupe.features.select.documents import Truth, find_documents, read_truth, write_truth
+from loupe.features.select.review import SelectionFiles, find_selection
 from loupe.files.folder import Folder
 from loupe.web.review.entries import Change, FieldError
 from loupe.web.review.line_file import ConflictError
 from loupe.web.review.review_target import open_folder
-from loupe.web.review.selection_files import SelectionFiles, find_selection
 from loupe.web.review.session import Review
 from tests.support.command_line import loupe
 from tests.support.web.review_browser import at, opened, press
@@ -236,3 +235,27 @@ def test_what_cannot_be_reviewed_is_said_in_one_line(tmp_path: Path) -> None:
     for words, hint in ((["nowhere"], "no such folder"), (["t.jsonl"], "loupe review tests t.jsonl")):
         done = loupe("review", *words, cwd=tmp_path)
         assert done.returncode == 2 and hint in done.stderr and len(done.stderr.splitlines()) == 2
+
+
+def test_the_next_command_ranks_models_on_what_was_reviewed(tmp_path: Path) -> None:
+    for side in ("positive", "negative"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "a.pdf").write_bytes(b"")
+    both = f"--positive {tmp_path}/positive --negative {tmp_path}/negative --ground-truth reuse"
+    assert open_folder(tmp_path, document_type="invoice", by="").next_command() == f"loupe select --type invoice {both}"
+    one = open_folder(tmp_path / "negative", document_type="invoice", by="", negative=True).next_command()
+    assert one == f"loupe select --type invoice --positive DIR --negative {tmp_path}/negative --ground-truth reuse"
+
+
+def test_ground_truth_of_a_selection_is_never_written_through_links(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("{}\n")
+    for name in ("positive", "negative"):
+        (tmp_path / "given" / name).mkdir(parents=True)
+        (tmp_path / "given" / name / "one.pdf").write_bytes(b"%PDF-1.4\n" + name.encode())
+    documents = find_selection(tmp_path / "given")
+    files = SelectionFiles(tmp_path / "given", documents)
+    documents[0].truth_file.symlink_to(victim)
+    with pytest.raises(LoupeError, match="is a link to"):
+        files.replace(1, files.lines[0], b"positive/one.pdf\n{}\n")
+    assert victim.read_text() == "{}\n"

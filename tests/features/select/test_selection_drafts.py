@@ -9,20 +9,17 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from loupe.benchmarks.folders.selection.documents import Document
-from loupe.benchmarks.folders.selection.questions import Phase, Rules
-from loupe.benchmarks.folders.selection.truth_files import Truth, read_truth, write_truth
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineUnavailableError
+from loupe.features.select.benchmark import Phase, Rules
+from loupe.features.select.documents import Document, Truth, read_truth, write_truth
+from loupe.features.select.ground_truth import Drafter
+from loupe.features.select.preparing import Prepared, Wanted, prepare
+from loupe.features.select.serving import Backend, Candidate, Limits, Served, open_model
 from loupe.servers.keeper import Keeper
-from loupe.studies.select.drafts import Drafter
-from loupe.studies.select.limits import Limits
-from loupe.studies.select.model_lists import Candidate
-from loupe.studies.select.ready_documents import Prepared, Wanted, prepare
-from loupe.studies.select.serving import Backend, Served, open_model
+from tests.features.select.selecting import MODELS, answer, invoice
 from tests.support.chat_server import Received, Reply, in_thread
 from tests.support.pages import draw_page, write_pdf
-from tests.support.selecting import MODELS, answer, invoice
 
 READER = """
 def read(request):

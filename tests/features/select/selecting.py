@@ -9,8 +9,8 @@ import json
 import re
 from pathlib import Path
 
-from loupe.benchmarks.folders.selection.documents import Document
-from loupe.benchmarks.folders.selection.questions import Known
+from loupe.features.select.benchmark import Known
+from loupe.features.select.documents import Document
 from tests.support.chat_server import Received, Reply
 from tests.support.pages import draw_page, write_pdf
 

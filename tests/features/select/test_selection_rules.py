@@ -10,19 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import loupe.benchmarks.folders.selection.extractions
-import loupe.benchmarks.folders.selection.verdicts
-from loupe.benchmarks.folders.selection.documents import Document, check_stems, find_documents
-from loupe.benchmarks.folders.selection.extractions import Extraction, match_extraction, parse_extraction
-from loupe.benchmarks.folders.selection.prompts import FIELDS, extraction_prompt, image_prompt, text_prompt
-from loupe.benchmarks.folders.selection.questions import Known, Rules, score_image, score_text, text_samples
-from loupe.benchmarks.folders.selection.truth_files import Truth, read_truth, write_truth
-from loupe.benchmarks.folders.selection.verdicts import parse_verdict
+import loupe.features.select.questions
 from loupe.errors import DatasetError
-from loupe.studies.select.model_lists import default_models
+from loupe.features.select.benchmark import Known, Rules, score_image, score_text, text_samples
+from loupe.features.select.documents import Document, Truth, check_stems, find_documents, read_truth, write_truth
+from loupe.features.select.questions import (
+    FIELDS,
+    Extraction,
+    extraction_prompt,
+    image_prompt,
+    match_extraction,
+    parse_extraction,
+    parse_verdict,
+    text_prompt,
+)
+from loupe.features.select.serving import default_models
 from loupe.types import Prediction, Sample
 
-PROTOCOL = Path(__file__).parents[2] / "docs/protocols/model_selection.md"
+PROTOCOL = Path(__file__).parents[3] / "docs/protocols/model_selection.md"
 
 
 @pytest.mark.parametrize(
@@ -277,5 +282,5 @@ def test_the_order_of_day_and_month_can_be_chosen() -> None:
 
 
 def test_the_examples_are_true() -> None:
-    for module in (loupe.benchmarks.folders.selection.verdicts, loupe.benchmarks.folders.selection.extractions):
+    for module in (loupe.features.select.questions, loupe.features.select.questions):
         assert doctest.testmod(module).failed == 0
