@@ -120,7 +120,7 @@ def test_what_may_be_chance_is_no_win() -> None:
     assert found.winner == ""
     assert found.sentence == (
         "No clear winner: a is ahead with 90.00 % fields right, 5.00 points better than b, which may be due to chance "
-        "(interval 3.00 … 6.00, p = 0.300); c is clearly worse; next, add documents (needed: about 90), or choose by "
+        "(interval 3.00 … 6.00, p = 0.300); c is clearly worse; next, add documents (it takes about 90), or choose by "
         "speed or cost."
     )
     level = verdict([*three[:1], contender("twin", 0.9)], ACCURACY, pairs(("twin", "a", 0.0, 1.0)))

@@ -106,9 +106,9 @@ def test_no_number_of_documents_shows_no_difference() -> None:
     assert of_alike(0.0, 0.02, 30).needed() is None
     known = Difference(difference=0.001, shared=30, p=0.8, detectable=0.1, needed=12345, needed_least=120)
     assert needed(msgspec.structs.replace(known, difference=0.0)) == "none: no difference"
-    assert needed(known) == "about 12,000 (120 or more)"
-    assert needed(msgspec.structs.replace(known, needed_most=123456)) == "about 12,000 (120 to 120,000)"
-    assert needed(msgspec.structs.replace(known, needed=None)) == "more than a million (120 or more)"
+    assert needed(known) == "about 12,000, at least 120"
+    assert needed(msgspec.structs.replace(known, needed_most=123456)) == "about 12,000, between 120 and 120,000"
+    assert needed(msgspec.structs.replace(known, needed=None)) == "more than a million, at least 120"
 
 
 def section(found: Difference) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def test_a_clear_difference_below_the_smallest_detectable_one_is_not_called_unde
     assert visible_differences([("a minus b", clear)], "similarity", "fraction") == []
     # Clear alone, and not among several pairs: the forecast never contradicts the figure beside it.
     several = msgspec.structs.replace(clear, p_holm=0.06)
-    assert section(several) == ("+5.56 points", "9.27 points", "about 30 (8 or more)")
+    assert section(several) == ("+5.56 points", "9.27 points", "about 30, at least 8")
 
 
 def test_a_difference_has_the_sign_that_its_name_promises() -> None:

@@ -117,7 +117,7 @@ def _undecided(rival: Contender, one: Difference | None, headline: Measure, behi
     if one is None or one.difference is None:
         return f"but {rival.name} has not read the same samples; next, complete that run"
     more = one.needed is not None and one.needed > one.shared
-    advice = f"add documents (needed: {needed(one)}), or {_BY_OTHERS}" if more else _BY_OTHERS
+    advice = f"add documents (it takes {needed(one)}), or {_BY_OTHERS}" if more else _BY_OTHERS
     return f"{_ahead(one, rival, headline)}, which may be due to chance{_sure(one, headline)}{behind}; next, {advice}"
 
 

@@ -129,13 +129,11 @@ def needed(found: Difference) -> str:
     if found.detectable is None:
         return f"at least {FEWEST}" if found.shared < FEWEST else "unknown"
     about = "more than a million" if found.needed is None else f"about {_round(found.needed):,}"
-    return (
-        about if found.needed_least is None else f"{about} ({_needed_between(found.needed_least, found.needed_most)})"
-    )
-
-
-def _needed_between(least: int, most: int | None) -> str:
-    return f"{_round(least):,} or more" if most is None else f"{_round(least):,} to {_round(most):,}"
+    if found.needed_least is None:
+        return about
+    if found.needed_most is None:
+        return f"{about}, at least {_round(found.needed_least):,}"
+    return f"{about}, between {_round(found.needed_least):,} and {_round(found.needed_most):,}"
 
 
 def _round(count: int) -> int:
