@@ -381,9 +381,9 @@ class Benchmark:
     `conclude` looks at all samples of a run together. `explain` tells the report how an answer was matched, from what
     the benchmark keeps in `details`; `facts` tells it of the tests that an answer was put to, failed ones with what
     shows why, `fields` of the fields of a document, each with the rule that decided; both get the answer as it was
-    scored. `faults` are what `loupe lint` looks for, in the order in which they are mended; `harmless` names those of
-    adapters that cost nothing by its rules. `answers` says where
-    existing answers stand; `submission` makes the JSON document that the official server takes of answers ("": none).
+    scored. `faults` are those of form that cost points, in the order in which they are mended; `harmless` names those
+    of adapters that cost nothing by its rules. `answers` says where existing answers stand; `submission` makes the JSON
+    document that the official server takes of answers ("": none).
     With `further`, scores may have measures that are not declared, as a data set may bring
     parts of its own: each is then a measure like this one, under its own name. `composite` is the number that it forms
     with other benchmarks. `data` is what `loupe data get` brings, `parity` what `loupe verify` checks.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,19 @@ def test_a_feature_says_what_it_adds_and_imports_nothing(name: str) -> None:
             assert f"{place}.".startswith((f"loupe.features.{name}.", f"loupe.features.{name}:"))
             assert hooks.found(group)[hook].load() is not None
     assert table.get("help", {}).keys() == table.get("commands", {}).keys()
+
+
+def test_the_core_names_no_command_and_no_module_of_a_feature() -> None:
+    tables = [importlib.import_module(f"loupe.features.{name}").HOOKS for name in FEATURES]
+    commands = "|".join(name for table in tables for name in table.get("commands", {}))
+    named = re.compile(rf"loupe (run )?({commands})\b|features[./](?!json)({'|'.join(FEATURES)})\b")
+    found = [
+        f"{path.relative_to(PACKAGE)}: {each[0]}"
+        for path in PACKAGE.rglob("*")
+        if path.suffix in (".py", ".html", ".js", ".toml") and PACKAGE / "features" not in path.parents
+        for each in named.finditer(path.read_text("utf-8"))
+    ]
+    assert found == []
 
 
 @pytest.fixture(scope="module")

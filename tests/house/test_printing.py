@@ -32,7 +32,7 @@ SILENT = {"sys.stdout.flush", "sys.stdout.fileno", "sys.stderr.fileno", "sys.std
 CHILDREN = {
     SOURCE / place
     for place in (
-        "cli/example/extract.py",
+        "features/example/extract.py",
         "engines/workers/worker.py",
         "pipeline/benchmark_check.py",
         "scoring/child.py",

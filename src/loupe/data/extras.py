@@ -35,7 +35,7 @@ EXTRAS: Final = {
     "fox": Extra("the words of `fox` and the passages of `ocrbench_v2`", ("nltk", "jieba")),
     "math": Extra("equations of `olmocr_bench`, `omni_parse_bench` and facts about your own pages", ("playwright",)),
     "anchors": Extra("prompts with `{anchor_text}`", ("ftfy", "pypdf")),
-    "synth": Extra("generated pages: `loupe synth`, `loupe run synth`", ("typst",)),
+    "synth": Extra("pages generated with exact truth", ("typst",)),
     "web": Extra("`loupe view`, `loupe review`", ("starlette", "uvicorn")),
     "ray": Extra("many machines: `--on ray`", ("ray",)),
 }

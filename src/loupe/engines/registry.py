@@ -67,7 +67,7 @@ _SAID = frozenset({"title", "sources", "licence", "needs", "prompts"})
 
 
 class WorkerNeeds(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What one worker of an engine takes of a node of a cluster (`--on ray`); parts of a GPU are possible."""
+    """What one worker of an engine takes of a node of a cluster (`--on`); parts of a GPU are possible."""
 
     cpus: float = 1.0
     gpus: float = 0.0

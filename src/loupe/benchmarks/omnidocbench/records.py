@@ -169,7 +169,7 @@ class StolenLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormFacts:
-    """What extraction lost of an answer, or took for something else; flags and `loupe lint` read it.
+    """What extraction lost of an answer, or took for something else; flags and the search for faults read it.
 
     Protocol: docs/protocols/omnidocbench.md#extraction.
     """

@@ -1,4 +1,4 @@
-"""Find formatting faults around short answers that cost points, for `loupe lint`.
+"""Find formatting faults around short answers that cost points.
 
 Reasoning before an answer is found besides.
 """

@@ -63,8 +63,9 @@ def split_options(
     """`key=value` pairs that are for benchmarks, by benchmark, and as a table those that engines have a setting for.
 
     `BENCHMARK.key=value` is for one of several benchmarks; without that word, only a single one is meant. What it and
-    the engines both have goes to whom the value fits, to both if it fits both: `mode=small` says how pages of `fox` are
-    counted and how DeepSeek-OCR reads them. Raises UsageError for a name that is only a slip away from a setting.
+    the engines both have goes to whom the value fits, to both if it fits both: one name may say
+    how a benchmark counts pages and how an engine reads them. Raises UsageError for a name that is only a slip away
+    from a setting.
     """
     found: dict[str, list[str]] = {each: [] for each in benchmarks}
     idents = {filed_as(each): each for each in benchmarks}

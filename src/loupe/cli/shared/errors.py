@@ -32,7 +32,7 @@ EXIT_CODES = {
     0: "done",
     BELOW: "done, but below --fail-under, a regression, or a failed check",
     USAGE: "wrong usage or input: an unknown name, a missing file, a conflict",
-    SOME_FAILED: "every sample failed (--strict: at least one), or select was quit",
+    SOME_FAILED: "every sample failed (--strict: at least one), or you quit",
     MISSING: "something is missing: a program, an extra, a server, memory, money",
     NOT_WRITTEN: "not written: the disk is full or read-only, or access is denied",
     CRASHED: "a bug in Loupe, with its traceback; never a missing package",

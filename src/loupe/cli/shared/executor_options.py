@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from loupe.pipeline.plan import Executor
 
 _KNOWN = found("executors")
+#: What `--on` takes.
+NAMES = "|".join(_KNOWN) or "NAME"
 ON = click.option(
     "--on",
-    metavar="|".join(_KNOWN) or "NAME",
+    metavar=NAMES,
     hidden=not _KNOWN,
     help="Read and score on the nodes of a cluster: a running one, else this machine (docs/cluster.md).",
 )
@@ -67,7 +69,7 @@ def open_executor(
     """
     if on is None:
         if shared_data:
-            raise UsageError("--shared-data goes with --on", hint="--on ray")
+            raise UsageError("--shared-data goes with --on", hint=f"--on {NAMES}")
         return None
     known = found("executors")
     name = on.partition(":")[0]

@@ -14,7 +14,7 @@ from loupe.benchmarks.registry import check_options, get_benchmark, is_own_folde
 from loupe.cli.shared.api_key import API_KEY, API_KEY_FILE
 from loupe.cli.shared.chosen_engines import engine_names, open_engines
 from loupe.cli.shared.engine_settings import PROMPT_OPTIONS, split_options
-from loupe.cli.shared.executor_options import ON, SHARED_DATA, WORKER, open_executor
+from loupe.cli.shared.executor_options import NAMES, ON, SHARED_DATA, WORKER, open_executor
 from loupe.cli.shared.flags import Flags
 from loupe.cli.shared.lazy import in_group
 from loupe.cli.shared.output import fresh_option, runs_option, shared_option
@@ -281,7 +281,7 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
     from loupe.pipeline import Plan
 
     if flags.worker is not None and flags.on is None:
-        raise UsageError("--worker goes with --on", hint="--on ray")
+        raise UsageError("--worker goes with --on", hint=f"--on {NAMES}")
     executor = open_executor(flags.on, shared_data=flags.shared_data, profiles=engines)
     plans = [
         Plan(

@@ -32,7 +32,6 @@ SECTIONS = {
     "Your documents": {
         "init": "Turn a folder of images and PDF files into a benchmark.",
         "draft": "Draft ground truth for a folder of documents with engines, to be checked with `loupe review`.",
-        "example": "Make the documents of the worked example, and their ground truth (docs/own-documents.md).",
     },
     "Data": {
         "data": "Fetch, check and pack the data of benchmarks, also for machines without network.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from loupe.benchmarks.registry import full_name, get_benchmark
+from loupe.benchmarks.registry import full_name, get_benchmark, usable_benchmarks
 from loupe.cli.shared.output import say
 from loupe.errors import UsageError, did_you_mean, word
 
@@ -59,9 +59,9 @@ def asked_until(benchmark: str, until: str, difference: str, pages: int | None) 
         return None
     found = get_benchmark(full_name(benchmark))
     if found.draw is None:
-        raise UsageError(
-            f"--until needs pages without end, which {benchmark} has not", hint="loupe run synth --until 0.5"
-        )
+        endless = [name for name, versions in usable_benchmarks() if versions[0].draw]
+        hint = f"loupe run {endless[0]} --until 0.5" if endless else "leave out --until"
+        raise UsageError(f"--until needs pages without end, which {benchmark} has not", hint=hint)
     measure, _, width = until.rpartition("=")
     unit = _unit(found, measure or found.headline_measure)
     try:
@@ -69,7 +69,10 @@ def asked_until(benchmark: str, until: str, difference: str, pages: int | None) 
     except ValueError:
         half = 0.0
     if not 0 < half < 100:
-        raise UsageError(f"--until {until}: not a width in points above 0", hint="--until 0.5, or --until traps=2")
+        raise UsageError(
+            f"--until {until}: not a width in points above 0",
+            hint=f"--until 0.5, or --until {found.measures[-1].name}=2",
+        )
     names = tuple(name.strip() for name in difference.split(",") if name.strip())
     if difference and len(names) != 2:
         raise UsageError(

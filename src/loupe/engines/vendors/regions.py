@@ -1,4 +1,4 @@
-"""The areas of a page as a package found them, in the one form that `loupe embed` and the report read."""
+"""The areas of a page as a package found them, in the one form that embeddings and the report read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The faults of form that `loupe lint` looks for in answers to a folder's pages: what no page of any kind has.
+"""The faults of form to look for in answers to a folder's pages: what no page of any kind has.
 
 What an output adapter takes away is looked for besides.
 """

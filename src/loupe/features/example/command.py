@@ -148,6 +148,6 @@ def models(port: int) -> None:
     They look each paper up in a table, by its image or its words, and read nothing else: `example/careful` is wrong
     on one question of thirty, `example/hasty` on one of five. They listen on this machine only. Ctrl-C ends them.
     """
-    from loupe.cli.example.made_up_models import serve_models
+    from loupe.features.example.made_up_models import serve_models
 
     serve_models(port, ready=lambda address: print_line(f"{address}  {' '.join(MODELS)}"))

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from loupe.cli.example import documents, facts
 from loupe.cli.shared.signals import told
+from loupe.features.example.command import documents, facts
 
 if TYPE_CHECKING:
     import numpy as np
