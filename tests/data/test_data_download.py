@@ -230,6 +230,24 @@ def test_a_silent_server_is_given_up_and_asked_again(tmp_path: Path, monkeypatch
     assert contents(tmp_path / "store" / "pages") == WANTED
 
 
+def test_interim_answers_without_end_are_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hub(monkeypatch, Fault(method="GET", path="labels.json", interim=True)):
+        get(order(tmp_path, patience=replace(SHORT_SILENCE, connect=0.5)))
+    assert contents(tmp_path / "store" / "pages") == WANTED
+    monkeypatch.setattr("loupe.data.hub.answers._MOST_SECONDS", 0.5)
+    endless, said = Fault(method="GET", path="/tree/", interim=True), "an answer takes longer than"
+    with hub(monkeypatch, endless), pytest.raises(DatasetError, match=said):
+        get(order(tmp_path / "2"))
+
+
+def test_a_refusal_with_any_byte_in_its_headers_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = Fault(method="GET", path="/tree/", status=401, reason="Zugriff \xe4\x9b31m")
+    with hub(monkeypatch, fault), pytest.raises(DatasetError, match="refuses access"):
+        get(order(tmp_path))
+
+
 @pytest.mark.parametrize("wrong", [{"full": True}, {"shifted": True}, {"longer": True}, {"status": 416}])
 def test_a_wrong_answer_to_a_resume_never_spoils_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
@@ -264,6 +282,7 @@ def test_long_listings_are_read_to_their_last_page(tmp_path: Path, monkeypatch: 
         ({"size": 1e400}, "malformed"),
         ({"path": ["x"]}, "got `array`"),
         ({"path": ".parts/x"}, "reserved"),
+        ({"path": ".Loupe-origin"}, "reserved"),
         ({"path": "data/labels.json"}, "twice"),
         ({"path": "data/labels.json/x"}, "lies below a file"),
         ({"path": "../x"}, "leaves the folder"),

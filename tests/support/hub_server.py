@@ -14,7 +14,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -33,7 +33,8 @@ class Fault:
 
     `cut` ends the body after so many bytes; `flip` sends wrong bytes of the right number; `longer` sends more than
     there is; `status` answers with it; `full` ignores a Range; `shifted` answers another range; `to` redirects there;
-    `silent` waits so many seconds instead of an answer, or after the part that `cut` names.
+    `silent` waits so many seconds instead of an answer, or after the part that `cut` names; `interim` sends HTTP 100
+    until nobody listens; `reason` is what an answer of `status` says in its headers.
     """
 
     method: str
@@ -47,6 +48,8 @@ class Fault:
     shifted: bool = False
     silent: float = 0.0
     to: str = ""
+    interim: bool = False
+    reason: str = ""
     times: int = 1
     fired: int = 0
 
@@ -135,8 +138,14 @@ class _Handler(BaseHTTPRequestHandler):
         if fault and fault.silent and fault.cut is None:
             hub.done.wait(fault.silent)
             self.close_connection = True
+        elif fault and fault.interim:
+            self.close_connection = True
+            with suppress(OSError):
+                while not hub.done.wait(0.01):
+                    self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         elif fault and (fault.status or fault.to):
             extra = {"Retry-After": fault.retry_after} if fault.retry_after else {}
+            extra |= {"X-Error-Message": fault.reason} if fault.reason else {}
             extra |= {"Location": fault.to + self.path} if fault.to else {}
             self._send(fault.status or 302, b"{}", extra)
         elif hub.token and headers.get("authorization") != f"Bearer {hub.token}":

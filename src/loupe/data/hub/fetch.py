@@ -126,7 +126,10 @@ class Fetcher:
         url = file_url(self.dataset.repo, self.revision, download.file.path)
         offset = download.length
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        async with session.get(url, headers=headers) as response:
+        # Interim answers (HTTP 100) are not silence, but no answer either.
+        async with asyncio.timeout(self.patience.connect + self.patience.silence):
+            response = await session.get(url, headers=headers)
+        async with response:
             if response.status == 416:
                 download.discard(stream)
                 raise _PassingError("the server has less than is here already", reached=offset)

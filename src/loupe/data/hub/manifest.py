@@ -23,6 +23,8 @@ from loupe.types import UNDECODABLE
 NAME = "loupe-data.json"
 #: Folder of unfinished files, below the one that is being filled.
 PARTS = ".parts"
+#: The note of where the data came from (loupe.data.hub.origin).
+NOTE = ".loupe-origin"
 _CHUNK = 1 << 20
 _LONGEST_NAME, _LONGEST_PATH = 255, 1024
 _DRIVE_OR_BACKSLASH = frozenset(":\\\0")
@@ -130,7 +132,7 @@ def safe_path(path: str, place: str = "") -> str:
     if len(path.encode()) > _LONGEST_PATH or max(len(part.encode()) for part in pure.parts) > _LONGEST_NAME:
         limits = f"{_LONGEST_PATH:,} bytes, and {_LONGEST_NAME} between two slashes"
         raise DatasetError(f"{where}: it is too long (the limits are {limits})")
-    if pure.parts[0].lower() in (NAME, PARTS):
+    if pure.parts[0].lower() in (NAME, PARTS, NOTE):
         raise DatasetError(f"{where}: this name is reserved")
     return path
 

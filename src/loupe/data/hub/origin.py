@@ -10,7 +10,7 @@ import hmac
 import os
 from pathlib import Path
 
-from loupe.data.hub.manifest import NAME
+from loupe.data.hub.manifest import NAME, NOTE
 from loupe.data.seals import is_seal, seal
 from loupe.errors import LoupeError
 from loupe.files.folder import Folder
@@ -18,20 +18,20 @@ from loupe.files.folder import Folder
 #: Fetched and checked against the hub's own digests; unpacked from a file that anybody may have made; in a place that
 #: the user named; or not noted.
 HUB, PACK, NAMED, UNKNOWN = "hub", "pack", "named", "unknown"
-_NOTE, _PURPOSE, _OF_PLACE, _OF_DOWNLOAD = ".loupe-origin", "data", "place of data", "download"
+_PURPOSE, _OF_PLACE, _OF_DOWNLOAD = "data", "place of data", "download"
 
 
 def note_origin(root: Path, origin: str) -> None:
     """Note where the data in a folder came from, with the manifest as it is now."""
     folder = Folder(root)
-    folder.write(_NOTE, f"{origin} {seal(_PURPOSE, origin.encode(), folder.read(NAME))}".encode())
+    folder.write(NOTE, f"{origin} {seal(_PURPOSE, origin.encode(), folder.read(NAME))}".encode())
 
 
 def origin_of(root: Path) -> str:
     """Return where the data in a folder came from: `HUB`, `PACK`, or `UNKNOWN` if Loupe has not noted it here."""
     folder = Folder(root)
     try:
-        origin, noted = folder.read(_NOTE, limit=1000).decode("ascii").split(" ")
+        origin, noted = folder.read(NOTE, limit=1000).decode("ascii").split(" ")
         is_ours = origin in (HUB, PACK) and is_seal(noted, _PURPOSE, origin.encode(), folder.read(NAME))
     except (OSError, ValueError, LoupeError):
         return UNKNOWN
@@ -40,13 +40,13 @@ def origin_of(root: Path) -> str:
 
 def note_download(folder: Folder, repo: str, revision: str) -> None:
     """Note in a folder that Loupe downloads this commit into it, and so checks every file that arrives."""
-    folder.write(_NOTE, _seal_of_download(folder, repo, revision).encode())
+    folder.write(NOTE, _seal_of_download(folder, repo, revision).encode())
 
 
 def is_download(folder: Folder, repo: str, revision: str) -> bool:
     """Return whether this user's Loupe began to download this commit into this folder."""
     try:
-        noted = folder.read(_NOTE, limit=1000).decode("ascii", "replace")
+        noted = folder.read(NOTE, limit=1000).decode("ascii", "replace")
     except (OSError, LoupeError):
         return False
     return hmac.compare_digest(noted.encode(), _seal_of_download(folder, repo, revision).encode())
