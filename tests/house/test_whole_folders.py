@@ -58,6 +58,20 @@ def test_after_a_kill_the_same_again_works_and_nothing_is_left(tmp_path: Path, s
     assert there == "nothing" or target.stat().st_mode & 0o777 == 0o750
 
 
+def test_whoever_swaps_a_folder_above_gets_nothing(tmp_path: Path) -> None:
+    (tmp_path / "stranger").mkdir()
+
+    def swap(step: int) -> None:
+        if step == 1:
+            (tmp_path / "mine").rename(tmp_path / "moved")
+            (tmp_path / "mine").symlink_to("stranger")
+
+    (tmp_path / "mine").mkdir()
+    _make(tmp_path / "mine" / "out", b"new", swap)
+    assert _names(tmp_path / "stranger") == []
+    assert {name: (tmp_path / "moved" / "out" / name).read_bytes() for name in NAMES} == dict.fromkeys(NAMES, b"new")
+
+
 def test_what_a_kill_left_goes_with_the_next_file_that_is_written_there(tmp_path: Path) -> None:
     _killed_at(3, tmp_path / "out")
     assert list(tmp_path.glob(".loupe-*.tmp"))

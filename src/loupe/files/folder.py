@@ -11,7 +11,7 @@ import itertools
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
@@ -32,6 +32,7 @@ class Folder:
     """The folder `root`, or with `inside` one below it. Making one touches nothing.
 
     A default place becomes `inside`, and `option` what names it on purpose: so a link in it is refused.
+    `held` is an open descriptor of `root` that is used in place of its path, which somebody may swap.
 
     Methods take names relative to the folder. They raise UnsafeFileError where a part of the name is a link or leads
     out of the folder, or where no plain file stands; WriteError where the system does not write; else OSError, with
@@ -41,6 +42,7 @@ class Folder:
     root: Path
     inside: tuple[str, ...] = ()
     option: str = ""
+    held: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.root, DefaultPlace) and not self.root.is_absolute():
@@ -222,10 +224,10 @@ class Folder:
     @contextlib.contextmanager
     def opened(self, *, create: bool = False) -> Iterator[int]:
         """A descriptor of the folder; `create` makes what is missing of its path."""
-        if create and not self.root.is_dir():
+        if create and self.held is None and not self.root.is_dir():
             with writing(self.root):
                 self.root.mkdir(parents=True, exist_ok=True)
-        descriptor, place = open_folder(self.root), self.root
+        descriptor, place = open_folder(self.root) if self.held is None else os.dup(self.held), self.root
         try:
             for part in self.inside:
                 place /= part
@@ -250,7 +252,7 @@ class Folder:
         return parts
 
     def _below(self, folders: Sequence[str]) -> Folder:
-        return Folder(self.root, (*self.inside, *folders), self.option)
+        return replace(self, inside=(*self.inside, *folders))
 
     def sibling(self, name: str) -> Folder:
         """A folder in the one that holds this one."""
@@ -262,7 +264,7 @@ class Folder:
     def parent(self) -> Iterator[tuple[int, str]]:
         """The folder that holds this one, made if need be, and the name of this one in it."""
         if self.inside:
-            with Folder(self.root, self.inside[:-1], self.option).opened(create=True) as descriptor:
+            with replace(self, inside=self.inside[:-1]).opened(create=True) as descriptor:
                 yield descriptor, self.inside[-1]
             return
         root = self.root.absolute() if self.root.name else Path(os.path.realpath(self.root))

@@ -24,6 +24,7 @@ _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY)
 def whole_folder(target: Folder, *, private: bool = False) -> Iterator[Folder]:
     """Yield a folder beside `target` that takes its name if the block ends without an error; else it is gone.
 
+    It stays this folder, also if another process swaps one above it: write by its methods, never by its path.
     `target` must be missing or empty. `private`: nobody else may enter it. Raises UsageError if another process makes
     the same folder, if something lies there at the end, or for a folder that no other can replace.
     """
@@ -38,7 +39,7 @@ def whole_folder(target: Folder, *, private: bool = False) -> Iterator[Folder]:
                 f"{target.path}: another process is writing this folder", hint="wait for it, or name another folder"
             )
         own, descriptor = made
-        aside = place.sibling(own)
+        aside = Folder(place.sibling(own).path, held=descriptor)
         try:
             yield aside
             _give_name(parent, own, descriptor, name, target.path)

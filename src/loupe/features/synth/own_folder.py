@@ -13,6 +13,7 @@ from loupe.features.synth.page import PIXELS_PER_POINT, Truth
 from loupe.features.synth.tracks.layouts import MM_PER_POINT, PITCH
 from loupe.features.synth.typeset.drawing import clean_pdf
 from loupe.files.folder import Folder
+from loupe.files.scratch import scratch_folder
 from loupe.files.whole_folder import whole_folder
 from loupe.inference.drawer import Drawer
 from loupe.types import PdfPage, Sample
@@ -124,10 +125,14 @@ async def write_generated(path: Path, choice: Choice, say: Callable[[str], None]
     Raises UsageError if something lies there, if another process writes it, or for a page that cannot be typeset.
     """
     samples = []
-    with whole_folder(new_folder(path)) as folder:
-        made = (sample_of(page, choice, folder.path / PAGES, named=True) for page in chosen_pages(choice))
+    # Pages are drawn by other processes, which know only a path: the folder itself is held open here.
+    with whole_folder(new_folder(path)) as folder, scratch_folder("loupe-synth-") as drawn:
+        made = (sample_of(page, choice, drawn, named=True) for page in chosen_pages(choice))
         async with Drawer("synth") as drawer:
             async for sample in drawer.drawn(made):
+                name = Path(_image(sample)).name
+                (folder / PAGES).write(name, Folder(drawn).read(name), sync=False)
+                Folder(drawn).remove(name)
                 write_clean(folder, sample)
                 samples.append(sample)
                 if len(samples) % _STEP == 0:
