@@ -23,6 +23,7 @@ from loupe.engines.environments import making
 from loupe.engines.environments.places import LOCKS, READERS, installed, locked, made, root, wanted
 from loupe.engines.environments.settings import Settings
 from loupe.engines.registry import BUILT_IN, load_profile
+from loupe.engines.shared.model_names import from_anywhere
 from loupe.errors import (
     DownloadError,
     EngineError,
@@ -34,6 +35,7 @@ from loupe.errors import (
     RejectedError,
     TransientEngineError,
     UntrustedError,
+    UsageError,
 )
 from loupe.types import Output, PageSource, PdfPage, Request
 from tests.support.command_line import complaint, loupe
@@ -454,3 +456,22 @@ def test_there_are_no_readers_or_locks_that_nobody_uses() -> None:
 def test_places(home: Path, quill: dict[str, object]) -> None:
     environment, record = installed(settings(quill))
     assert environment.folder.parent == root() and record.size > 0 and root().is_relative_to(home)
+
+
+def test_places_in_settings_mean_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    (tmp_path / "org" / "print.mlmodel").touch()
+    (tmp_path / "eng").touch()
+    unchanged = {"language": "eng", "model_name": "org/model", "server": "http://x/y.z", "model": "org/other", "n": 1}
+    given = {**unchanged, "det_model_dir": "models/x", "more": ["./org", {"File": "a"}], "config_path": ""}
+    assert from_anywhere(given) == {
+        **unchanged,
+        "det_model_dir": f"{tmp_path}/models/x",
+        "more": [f"{tmp_path}/org", {"File": f"{tmp_path}/a"}],
+        "config_path": "",
+    }
+    for bare in ({"model": "org/print.mlmodel"}, {"arguments": ["-m", "org/print.mlmodel"]}, {"model": "org/model"}):
+        with pytest.raises(UsageError, match="lies in this folder") as caught:
+            from_anywhere(bare)
+        assert "write ./org/" in str(caught.value.hint)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from loupe.errors import UsageError
+
+#: Names of settings that hold a place.
+_PLACE: Final = re.compile(r"(^|_)(dir|directory|folder|file|path)$", re.IGNORECASE)
 
 
 def refuse_folder_instead(model: str, folder: Path | None = None) -> None:
@@ -23,14 +28,28 @@ def refuse_folder_instead(model: str, folder: Path | None = None) -> None:
         )
 
 
-def from_anywhere(value: Any) -> Any:
-    """Return a setting for a process that starts in another folder: `./MODEL` and the like as absolute paths.
+def from_anywhere(value: Any, key: str = "") -> Any:
+    """Return a setting for a process that starts in another folder, with the places in it as absolute paths.
 
-    >>> from_anywhere({"model": "org/model", "paths": ["/weights"]})
-    {'model': 'org/model', 'paths': ['/weights']}
+    A place is what begins with `./`, `../` or `~/`, and any value of a key such as `model_dir` or `config_file`. Raises
+    UsageError for another text that is the name of a file here, or for a model that is the name of a folder: it may
+    mean either.
+
+    >>> from_anywhere({"model": "org/model", "cache_dir": "/weights"})
+    {'model': 'org/model', 'cache_dir': '/weights'}
     """
-    if isinstance(value, str):
-        return str(Path(value).absolute()) if value.startswith(("./", "../")) else value
     if isinstance(value, Mapping):
-        return {name: from_anywhere(one) for name, one in value.items()}
-    return [from_anywhere(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: from_anywhere(one, str(name)) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [from_anywhere(one, key) for one in value]
+    if not isinstance(value, str) or not value or "://" in value:
+        return value
+    if value.startswith(("./", "../", "~/")) or _PLACE.search(key):
+        return str(Path(value).expanduser().absolute())
+    bare = ("/" in value or Path(value).suffix) and not value.startswith("/")
+    if bare and (os.path.isfile(value) or (os.path.isdir(value) and key.endswith("model"))):  # noqa: PTH112, PTH113
+        raise UsageError(
+            f"{value} lies in this folder, but the engine starts in an empty one and would not find it",
+            hint=f"if you mean the one here, write ./{value}; else work in another folder, or move it away",
+        )
+    return value
