@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -328,6 +329,34 @@ def test_samples_that_a_limited_run_did_not_ask_for_are_not_missing(toy: Toy) ->
     (board,) = looked(Shelf([toy.root / "runs"])).boards.values()
     place = board.ordered().index(board.runs[1])
     assert [row.cells[place].outcome for row in board.rows()] == ["ok"] * 5 + ["unasked"] * 3
+
+
+def test_scores_that_are_not_held_are_read_when_they_are_looked_at(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown() -> list[str]:
+        shelf = Shelf([toy.root / "runs"])
+        pages = Pages(shelf)
+        (board,) = looked(shelf).boards.values()
+        assert {run.holds_scores for run in board.runs} == {full}
+        samples = pages.samples(board, wanted_of(board, {}), {})
+        found = pages.board(board), samples, pages.compare(board, {}), pages.slices(board, board.runs[0].key)
+        return [re.sub(r'data-stamp="\w+"', "", html or "") for html in found]
+
+    full = True
+    before = shown()
+    monkeypatch.setattr("loupe.web.view.run_reader._MOST_HELD", 5)
+    full = False
+    assert shown() == before
+
+
+def test_more_measures_than_a_page_shows_are_refused_of_a_run_from_elsewhere(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loupe.web.view.run_reader.MOST_MEASURES", 0)
+    assert not looked(Shelf([toy.root / "runs"])).damaged
+    (toy.runs[0] / "scored.seal").unlink()
+    look = looked(Shelf([toy.root / "runs"]))
+    assert "came from elsewhere and has more than 0 measures" in look.damaged[str(toy.runs[0])]
+    assert [len(board.runs) for board in look.boards.values()] == [1]
 
 
 def test_of_a_large_run_the_first_samples_are_shown_and_no_score_is_held(

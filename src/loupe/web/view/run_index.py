@@ -74,7 +74,7 @@ class RunIndex:
             result=self.result,
             predictions=self.places,
             scores=self.score_places,
-            known=None if self.is_large else self.scores,
+            known=self.scores if self.holds_scores else None,
             name=name,
         )
 
@@ -110,14 +110,19 @@ class RunIndex:
         """Whether it has more samples than are shown one by one."""
         return self.folder.info.total > SAMPLE_LIMIT
 
+    @property
+    def holds_scores(self) -> bool:
+        """Whether `scores` has all of them; of a large run, or one with very many, the rest stays on the disk."""
+        return len(self.scores) == len(self.score_places)
+
     def counts_of(self, ident: str) -> SampleScores | None:
         """The scores of one sample, perhaps without details."""
-        return self.scores_of(ident) if self.is_large else self.scores.get(ident)
+        return self.scores.get(ident) or self.scores_of(ident)
 
     @contextmanager
     def reader(self) -> Iterator[Callable[[str], SampleScores | None]]:
         """`counts_of` for many."""
-        if not self.is_large:
+        if self.holds_scores:
             yield self.scores.get
             return
         with self.folder.score_reader() as read:

@@ -101,7 +101,7 @@ def progress(board: Board, run: RunIndex) -> JsonObject:
 def so_far(board: Board, run: RunIndex) -> str:
     """The headline of what is scored already, while there is no result."""
     benchmark = board.group().benchmark
-    if run.result is not None or benchmark is None or not run.scores:
+    if run.result is not None or benchmark is None or not run.scores or not run.holds_scores:
         return ""
     running = RunningScore(benchmark)
     for row in run.scores.values():

@@ -21,7 +21,7 @@ from loupe.errors import LoupeError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
 from loupe.results.scored_here import result_of
-from loupe.runs.folder import PREDICTIONS, SCORES, SEAL, RunFolder, ScoresHead, counts_instead
+from loupe.runs.folder import MOST_MEASURES, PREDICTIONS, SCORES, SEAL, RunFolder, ScoresHead, counts_instead
 from loupe.runs.lock import LOCK
 from loupe.runs.places import Place, Places
 from loupe.typed import json_decoder
@@ -35,6 +35,8 @@ Stamp = tuple[int, int, int]
 _SERIALS = itertools.count()
 #: A process that began so many seconds after the lock was taken is another one with the same number.
 _SLACK = 60.0
+#: Scores of a run that are held in memory, about 400 bytes each; the others are read when they are looked at.
+_MOST_HELD = 250_000
 
 
 class _Head(msgspec.Struct, rename={"outcome": "class"}):
@@ -146,14 +148,23 @@ class RunReader:
         anew, records = self._records(self._scores, kind, name)
         scores, places = dict[str, SampleScores](), Places()
         unproven = set[str]() if anew else set(self._unproven)
+        held, measures = 0, set[str]()
         for number, (offset, length, row) in enumerate(records):
             if not (anew or number):
                 scores, places = dict(found.scores), found.score_places.copy()
+                held = sum(len(before.scores) for before in scores.values())
             places.put(row.sample, Place(offset, length, ""))
             if isinstance(row, SampleScores):
-                scores[row.sample] = msgspec.structs.replace(row, details={})
+                held += len(row.scores)
+                measures.update(score.measure for score in row.scores)
+                scores.pop(row.sample, None)
+                if held <= _MOST_HELD:
+                    scores[row.sample] = msgspec.structs.replace(row, details={})
             if isinstance(row, SampleScores) or not number:
                 unproven.add(row.sample)
+        if len(measures) > MOST_MEASURES and found.folder.sealed_result() is None:
+            self._problems.setdefault(name, f"{name} came from elsewhere and has more than {MOST_MEASURES:,} measures")
+            scores, places = {}, Places()
         if self._is_spoiled(name, anew) or not (anew or places):
             return found
         self._unproven = unproven

@@ -82,7 +82,7 @@ def compared(board: Board, run: RunIndex, scores: SampleScores) -> JsonObject:
     before = run.counts_of(scores.sample)
     old = values_of(group, before) if before is not None else {}
     sample = _lines(group.measures, old, values_of(group, scores))
-    if run.is_large:
+    if not run.holds_scores:
         return {"sample": sample, "run": []}
     analysis = group.analysis.without_draws()
 
