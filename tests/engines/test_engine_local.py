@@ -16,8 +16,6 @@ from PIL import Image, ImageDraw
 
 from loupe.engines.registry import engine_module, load_profile
 from loupe.errors import EngineError, EngineTimeoutError, MissingToolError, PageError, RejectedError
-from loupe.features.synth import benchmark as synth
-from loupe.features.synth.typeset.drawing import picture
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
 from tests.support.pages import LINES, draw_page, write_pdf
 
@@ -72,15 +70,6 @@ def test_a_page_is_read_in_every_format_and_a_blank_one_is_empty(name: str, tmp_
 def test_rapidocr_reads_pages_on_their_side_and_upside_down(tmp_path: Path) -> None:
     pages = [draw_page(tmp_path / f"{turn}.png", turn=turn) for turn in (90, 180, 270)]
     assert texts(read("rapidocr", *pages)) == [" ".join(LINES)] * 3
-
-
-@needs_rapidocr
-@pytest.mark.parametrize("severity", ["1", "4", "5"])  # 90, 95 and 185 degrees
-def test_rapidocr_reads_long_lines_in_their_order_whichever_way_they_run(severity: str, tmp_path: Path) -> None:
-    pages = synth.load(None, tracks="degrade", seed=7, pages=416)
-    page = next(one for one in pages if one.id == f"degrade-0004-quarter_turns-{severity}")
-    picture(page.truth.recipe).save(tmp_path / "page.png")
-    assert texts(read("rapidocr", tmp_path / "page.png")) == [" ".join(page.truth.text.split())]
 
 
 @needs_rapidocr

@@ -213,11 +213,13 @@ class Disk:
 def drive() -> int:
     """The process in which commands run: each in a fork, so that imports are paid once."""
     import loupe.benchmarks.folders.own
-    import loupe.features.embed.stage
     import loupe.pipeline
     import loupe.report.html
     import loupe.web.review.app  # noqa: F401
     from loupe.cli import main as command
+    from loupe.hooks import loaded
+
+    dict(loaded("commands"))  # with what they import
 
     for line in sys.stdin:
         order = json.loads(line)

@@ -22,36 +22,9 @@ from loupe.stats import curves
 from loupe.types import Measure, Result
 from tests.support.report_browser import opened
 from tests.support.report_runs import Toy, misread, toy_pages
+from tests.support.web.states import ladders, rung
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def rung(
-    name: str, rank: float, value: float | None, samples: list[str], *, half: float | None = 0.05
-) -> dict[str, Any]:
-    ends = None if value is None or half is None else (max(0.0, value - half), min(1.0, value + half))
-    low, high = ends or (None, None)
-    return {"rung": name, "rank": rank, "value": value, "low": low, "high": high, "bases": 4, "samples": samples}
-
-
-def ladders(pages: list[str], *, worse: float = 0.0) -> list[dict[str, Any]]:
-    """A degradation, print of several sizes, and texts without meaning, as `synth` leaves them."""
-    blur = [rung(str(step), step, 0.99 - (0.1 + worse) * step, [pages[step]]) for step in range(4)]
-    sizes = [rung(f"{size:g}", size, worse + 1 / size**2, pages[:2]) for size in (24.0, 12.0, 8.0, 5.0)]
-    words = [
-        rung(name, at, 0.02 * at, [pages[at]]) for at, name in enumerate(("natural", "shuffled", "random letters"))
-    ]
-    crossing = {"where": "within", "value": 7.5, "low": None, "high": 8.25, "easiest": 24.0, "hardest": 5.0, "n": 4}
-    never = {"where": "never", "value": None, "low": None, "high": None, "easiest": 0.0, "hardest": 3.0, "n": 4}
-    area = {"value": 0.84, "low": 0.8, "high": 0.88, "n": 4}
-    return [
-        {"track": "degrade", "kind": "bleed_through", "measure": "accuracy", "axis": "severity", "points": blur,
-         "summary": {"area": area, "half_loss": never}},
-        {"track": "legibility", "kind": "size", "measure": "cer", "axis": "x-height in px", "points": sizes,
-         "summary": {"limit": crossing}},
-        {"track": "prior", "kind": "", "measure": "cer", "axis": "rung", "points": words,
-         "summary": {"reliance": [area, {"value": 0.04, "low": 0.01, "high": 0.07, "n": 4}]}},
-    ]  # fmt: skip
 
 
 def run_with(toy: Toy, name: str, stored: object, errors: int = 9) -> None:

@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from loupe.errors import LoupeError
+from loupe.features.synth import benchmark as synth
 from loupe.features.synth.degrade import DEGRADATIONS, SEVERITIES, degrade, digest, versions
 from loupe.features.synth.degrade.catalogue import FAX, PHOTO
 from loupe.features.synth.degrade.chance import Bytes, Chance
+from loupe.features.synth.typeset import drawing
+from tests.engines.test_engine_local import needs_rapidocr, read, texts
 
 DOCS = Path(__file__).parents[3] / "docs/synth-degradations.md"
 #: Of all degradations of a small page. The same with Pillow 11.0 and 13.0, NumPy 1.26 and 2.4, with and without SIMD.
@@ -308,3 +311,12 @@ def cut(line: str) -> list[str]:
     """The cells of a row that has five values."""
     cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
     return cells if len(cells) >= 7 and re.fullmatch(r"[\d.]+", cells[-1]) else []
+
+
+@needs_rapidocr
+@pytest.mark.parametrize("severity", ["1", "4", "5"])  # 90, 95 and 185 degrees
+def test_rapidocr_reads_long_lines_in_their_order_whichever_way_they_run(severity: str, tmp_path: Path) -> None:
+    pages = synth.load(None, tracks="degrade", seed=7, pages=416)
+    page = next(one for one in pages if one.id == f"degrade-0004-quarter_turns-{severity}")
+    drawing.picture(page.truth.recipe).save(tmp_path / "page.png")
+    assert texts(read("rapidocr", tmp_path / "page.png")) == [" ".join(page.truth.text.split())]

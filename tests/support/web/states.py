@@ -13,7 +13,6 @@ import loupe
 from loupe.data import trust
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Prediction
-from tests.features.synth.test_ladder_curves import ladders
 from tests.report.test_report_match import ANSWERS, PAGES
 from tests.support.report_runs import Toy, draw_page, misread, toy_pages
 
@@ -72,6 +71,34 @@ def toys(root: Path) -> dict[str, Toy]:
     made["hebrew"].run(HEBREW, {each.id: "هذا كتاب المرفأ " * 9 for each in made["hebrew"].samples})
     made["hebrew"].run("latin", answers(made["hebrew"], 7))
     return made
+
+
+def rung(
+    name: str, rank: float, value: float | None, samples: list[str], *, half: float | None = 0.05
+) -> dict[str, Any]:
+    ends = None if value is None or half is None else (max(0.0, value - half), min(1.0, value + half))
+    low, high = ends or (None, None)
+    return {"rung": name, "rank": rank, "value": value, "low": low, "high": high, "bases": 4, "samples": samples}
+
+
+def ladders(pages: list[str], *, worse: float = 0.0) -> list[dict[str, Any]]:
+    """A degradation, print of several sizes, and texts without meaning, as results hold them."""
+    blur = [rung(str(step), step, 0.99 - (0.1 + worse) * step, [pages[step]]) for step in range(4)]
+    sizes = [rung(f"{size:g}", size, worse + 1 / size**2, pages[:2]) for size in (24.0, 12.0, 8.0, 5.0)]
+    words = [
+        rung(name, at, 0.02 * at, [pages[at]]) for at, name in enumerate(("natural", "shuffled", "random letters"))
+    ]
+    crossing = {"where": "within", "value": 7.5, "low": None, "high": 8.25, "easiest": 24.0, "hardest": 5.0, "n": 4}
+    never = {"where": "never", "value": None, "low": None, "high": None, "easiest": 0.0, "hardest": 3.0, "n": 4}
+    area = {"value": 0.84, "low": 0.8, "high": 0.88, "n": 4}
+    return [
+        {"track": "degrade", "kind": "bleed_through", "measure": "accuracy", "axis": "severity", "points": blur,
+         "summary": {"area": area, "half_loss": never}},
+        {"track": "legibility", "kind": "size", "measure": "cer", "axis": "x-height in px", "points": sizes,
+         "summary": {"limit": crossing}},
+        {"track": "prior", "kind": "", "measure": "cer", "axis": "rung", "points": words,
+         "summary": {"reliance": [area, {"value": 0.04, "low": 0.01, "high": 0.07, "n": 4}]}},
+    ]  # fmt: skip
 
 
 def _winner(toy: Toy) -> None:
