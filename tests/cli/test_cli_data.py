@@ -207,10 +207,10 @@ def test_a_dry_run_says_how_much_it_is(tmp_path: Path) -> None:
 
 def test_setup_gets_what_it_can_and_names_the_rest(tmp_path: Path) -> None:
     with hub_server(HUB) as hub:
-        words = ["setup", "--only", "fox", "--only", "ocrbench"]
+        words = ["setup", "--only", "chartqa", "--only", "ocrbench"]
         done = loupe(*words, cwd=tmp_path, env=here(tmp_path, hub.url))
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-2:] == ["error: not fetched: fox", "hint: loupe data get fox"]
+    assert done.stderr.splitlines()[-2:] == ["error: not fetched: chartqa", "hint: loupe data get chartqa"]
     assert (tmp_path / "store/ocrbench/loupe-data.json").is_file()
 
 
@@ -270,11 +270,11 @@ def test_a_killed_download_is_continued_in_the_middle_of_its_file(tmp_path: Path
     ("words", "said"),
     [
         (["data", "get", "ocrbanch"], "did you mean 'ocrbench'"),
-        (["data", "get", "fox", "ocrbench", "--to", "x"], "one data set at a time"),
+        (["data", "get", "chartqa", "ocrbench", "--to", "x"], "one data set at a time"),
         (["data", "where", "nope"], "no data set 'nope'"),
         (["data", "verify"], "no data sets found"),
-        (["data", "verify", "fox"], "loupe-data.json not found"),
-        (["data", "pack", "fox"], "no such folder"),
+        (["data", "verify", "chartqa"], "loupe-data.json not found"),
+        (["data", "pack", "chartqa"], "no such folder"),
         (["data", "unpack", "reader.py"], "not a pack"),
         (["data", "prepare", "sample_pages", "--to", "."], "is not empty"),
         (["data", "gett"], "did you mean 'get'"),
@@ -388,7 +388,12 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path, package: str, wo
 
 def test_a_hub_that_cannot_be_reached_has_one_exit_code(tmp_path: Path) -> None:
     offline = here(tmp_path, HF_HUB_OFFLINE="1", PATH="", npm_config_registry="http://127.0.0.1:9", HOME=str(tmp_path))
-    commands = ["data get ocrbench", "data get ocrbench --dry-run", "setup --only ocrbench --only fox", "setup math"]
+    commands = [
+        "data get ocrbench",
+        "data get ocrbench --dry-run",
+        "setup --only ocrbench --only chartqa",
+        "setup math",
+    ]
     for words in commands:
         done = loupe(*words.split(), cwd=tmp_path, env=offline)
         assert done.returncode == 4, done.stderr

@@ -343,7 +343,7 @@ def test_options_of_several_benchmarks_bear_their_name(option: str, message: str
 
 
 def test_settings_of_engines_need_no_name_and_options_of_one_benchmark_may_bear_it() -> None:
-    entries = [Entry(benchmark="iam_lines"), Entry(benchmark="fox")]
+    entries = [Entry(benchmark="iam_lines"), Entry(benchmark="ocrbench")]
     asked, flags = as_asked(entries, Flags(option=("temperature=0.2", "iam.split=validation")))
     assert [entry.texts for entry in asked] == [{"split": "validation"}, {}] and flags.settings == {"temperature": 0.2}
     [entry], _ = as_asked(entries[:1], Flags(option=("iam_lines.split=train", "text=raw")))

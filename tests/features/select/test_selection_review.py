@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
+from loupe.cli.review import folder as command
 from loupe.errors import DatasetError, LoupeError, UsageError, WriteError
 from loupe.features.select.documents import Truth, find_documents, read_truth, write_truth
 from loupe.features.select.review import SelectionFiles, find_selection
@@ -259,3 +261,8 @@ def test_ground_truth_of_a_selection_is_never_written_through_links(tmp_path: Pa
     with pytest.raises(LoupeError, match="is a link to"):
         files.replace(1, files.lines[0], b"positive/one.pdf\n{}\n")
     assert victim.read_text() == "{}\n"
+
+
+def test_the_options_of_a_review_are_those_of_ground_truth_first() -> None:
+    names = [option.opts[0] for option in command.params if isinstance(option, click.Option)]
+    assert names[:2] == ["--type", "--negative"]
