@@ -21,7 +21,7 @@ from loupe.cli.shared.suites import Series, _document, _store, data_of
 from loupe.engines.registry import load_profile
 from loupe.errors import EngineUnavailableError, UsageError
 from tests.support.chat_server import Reply, in_thread
-from tests.support.command_line import complaint, installed, loupe, make_folder, trusted
+from tests.support.command_line import complaint, installed, loupe, make_folder, needs_engine, trusted
 
 #: A benchmark whose second sample cannot be read, by a bug of its own.
 BROKEN = """
@@ -375,6 +375,7 @@ def test_suite_eight_has_the_options_and_sizes_of_the_figures_it_is_for() -> Non
     assert len(find_suite("eight").benchmarks) == 8
 
 
+@needs_engine("glm-ocr-pipeline")
 def test_what_depends_on_the_benchmark_is_decided_for_each_of_them() -> None:
     engine = load_profile("glm-ocr-pipeline")
     row = plans_of([Entry(benchmark="ocrbench"), Entry(benchmark="omnidocbench")], [engine], Flags())

@@ -12,7 +12,7 @@ from loupe.errors import TransientEngineError
 from loupe.types import Output, Request
 from tests.support.asking import ASK, settings
 from tests.support.chat_server import ChatServer, Reply, Script, chat_server, in_thread
-from tests.support.command_line import loupe
+from tests.support.command_line import loupe, needs
 
 
 def ask_often(script: Script, times: int, *, at_once: int, forgets: bool = True) -> tuple[list[Output], ChatServer]:
@@ -73,6 +73,7 @@ def test_a_large_page_is_sent_whole_the_second_time() -> None:
     assert asyncio.run(main()) == [True] * 3
 
 
+@needs("load")
 def test_a_load_test_counts_no_error_for_a_connection_that_was_closed(tmp_path: Path) -> None:
     with in_thread("read", forgets=True) as server:
         words = ("load", "sample_pages", "--base-url", server.url, "--sweep", "4", "--no-stream", "--plain")

@@ -19,7 +19,7 @@ from loupe.hooks import folders
 from loupe.results.deciding import deciding
 from loupe.results.published import NOT_MEASURED, listing
 from tests.support.chat_server import Reply, in_thread
-from tests.support.command_line import loupe
+from tests.support.command_line import loupe, needs_engine
 from tests.support.synthetic import write_prepared
 
 PUBLISHED = Path(published.__file__).parent
@@ -100,6 +100,7 @@ def test_a_setting_of_another_type_in_a_run_of_strangers_is_no_setting(here: Pat
     assert reproduced(here, "glm-ocr/ocrbench", "--run", str(run))
 
 
+@needs_engine("glm-ocr-pipeline")
 def test_without_a_run_the_command_that_would_make_one_is_printed(tmp_path: Path) -> None:
     done = loupe("reproduce", "glm-ocr/omnidocbench@1.5", "--plain", cwd=tmp_path)
     assert done.returncode == 0
@@ -115,6 +116,7 @@ def test_without_a_run_the_command_that_would_make_one_is_printed(tmp_path: Path
     )
 
 
+@needs_engine("paddleocr-vl-pipeline")
 def test_the_command_names_the_version_that_was_published(tmp_path: Path) -> None:
     done = loupe("reproduce", "paddleocr-vl-pipeline/omnidocbench@1.6", "--plain", cwd=tmp_path)
     assert "loupe run omnidocbench@1.6 -e paddleocr-vl-pipeline --serve vllm --download" in done.stdout.splitlines()
@@ -227,7 +229,10 @@ def test_the_four_deciding_settings_come_first_and_what_nobody_can_reproduce_is_
         ("dots-mocr@mdpbench", "an empty line", "kept", "none"),
         ("glm-ocr@opb", "an empty line", "left out", "none"),
         ("paddleocr-vl-1.6@opb", "", "left out", "none"),
-        ("paddleocr-vl-pipeline", "an empty line", "left out", "paddle_repeats cuts loops"),
+        pytest.param(
+            *("paddleocr-vl-pipeline", "an empty line", "left out", "paddle_repeats cuts loops"),
+            marks=needs_engine("paddleocr-vl-pipeline"),
+        ),
         (
             "deepseek-ocr@pdf",
             "as the model writes them",

@@ -17,7 +17,7 @@ from loupe.errors import EngineUnavailableError, UsageError
 from loupe.helpers import for_own_program
 from loupe.runs.folder import RunFolder
 from tests.support.chat_server import ChatServer, in_thread
-from tests.support.command_line import complaint, loupe, make_folder, needs
+from tests.support.command_line import complaint, installed, loupe, make_folder, needs
 from tests.support.embedding_server import embedding_server
 from tests.support.report_runs import draw_page
 
@@ -202,7 +202,7 @@ def ask(name: str, here: Path, server: ChatServer, env: Mapping[str, str]) -> st
     return done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if installed([COMMANDS[name]])])
 def test_every_command_asks_the_server_that_a_variable_names_and_says_so(here: Path, name: str) -> None:
     with in_thread("alpha", get={"/tokenize": {"tokens": [1, 2], "count": 2}}) as server:
         said = ask(name, here, server, {"VLLM_BASE_URL": server.url, **KEYS})
@@ -212,6 +212,7 @@ def test_every_command_asks_the_server_that_a_variable_names_and_says_so(here: P
     assert seen <= {None, f"Bearer {NO_KEY}"}
 
 
+@needs("embed")
 def test_embed_asks_the_server_that_a_variable_names(here: Path) -> None:
     assert loupe("run", "mydocs", "-e", "python:reader.py:right", cwd=here).returncode == 0
     with embedding_server() as server:
@@ -239,15 +240,16 @@ def test_a_server_that_is_to_be_started_is_asked_and_no_other(here: Path) -> Non
     with in_thread("wrong") as other:
         done = loupe("run", "mydocs", "-e", "vlm", *serve, cwd=here, env={"LOUPE_BASE_URL": other.url})
         assert done.returncode == 0, done.stderr
-        done = loupe(*COMPRESS, "vlm", *serve, cwd=here, env={"VLLM_BASE_URL": other.url})
-        assert done.returncode == 0, done.stderr
+        for words in installed([COMPRESS]):
+            done = loupe(*words, "vlm", *serve, cwd=here, env={"VLLM_BASE_URL": other.url})
+            assert done.returncode == 0, done.stderr
         assert (other.requests, other.others) == ([], [])
     folder = RunFolder.open(here / "runs/vlm/mydocs")
     assert folder.info.facts["server_origin"] == "started" and "base_url_from" not in folder.info.facts
 
 
 def test_a_wrong_variable_is_one_line_before_anything_is_made(here: Path) -> None:
-    for words in (("run", "mydocs"), ("run", "mydocs", "-e", "vlm"), COMMANDS["engine test"], COMMANDS["compress"]):
+    for words in installed([COMMANDS[name] for name in ("run", "vlm", "engine test", "compress")]):
         error, hint = complaint(loupe(*words, cwd=here, env={"OPENAI_BASE_URL": "http://gpu1:x"}))
         assert error == "OPENAI_BASE_URL 'http://gpu1:x' is not an address such as http://127.0.0.1:8000/v1"
         assert hint == "export OPENAI_BASE_URL=http://HOST:PORT/v1, or unset OPENAI_BASE_URL"

@@ -17,6 +17,7 @@ import pytest
 
 from loupe.cli.shared.top import root
 from loupe.data import trust
+from loupe.engines.registry import known_names
 from tests.support import warm_command
 
 T = TypeVar("T", bound=str | Path)
@@ -100,6 +101,11 @@ def installed(rows: Iterable[tuple[T, ...]]) -> list[tuple[T, ...]]:
 def needs(name: str) -> pytest.MarkDecorator:
     """Skip a test without this command: a feature may be gone."""
     return pytest.mark.skipif(not installed([(name,)]), reason=f"loupe {name} is not installed")
+
+
+def needs_engine(name: str) -> pytest.MarkDecorator:
+    """Skip a test without this engine: a feature may be gone."""
+    return pytest.mark.skipif(name not in known_names(), reason=f"there is no engine {name}")
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:

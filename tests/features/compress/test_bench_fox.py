@@ -385,3 +385,9 @@ def test_a_benchmark_that_was_named_and_cannot_be_checked_ends_with_four(
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "Loupe has no cases for them: " in line)
     without = line.partition("for them: ")[2].split(", ")
     assert sorted([*without, *parity.verifiable()]) == sorted(benchmark_names()) and "sample_pages" in without
+
+
+def test_dictionaries_are_named_with_their_release() -> None:
+    tools = get_benchmark("fox").tools
+    assert tools is not None and tools().keys() == {"nltk", "jieba", "WordNet"}
+    assert all(release or name == "WordNet" for name, release in tools().items())

@@ -410,3 +410,7 @@ def test_a_managed_server_that_dies_under_a_region_is_started_again_and_the_regi
     assert one(folder).text == "read hello\n\nread crash-once\n\nread hello"
     assert (one(folder).response or {})["failed_regions"] == 0
     assert ports_in_use(tmp_path) == []
+
+
+def test_its_answers_may_be_drafts_of_tables() -> None:
+    assert "table" in Settings.gives

@@ -9,6 +9,8 @@ import subprocess
 import urllib.request
 from pathlib import Path
 
+from loupe.engines.registry import load_profile
+from loupe.servers.wanted import wanted_server
 from tests.support.command_line import command, complaint, environment, loupe, make_folder
 
 
@@ -39,3 +41,8 @@ def test_serve_says_where_a_port_is_taken(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         done = loupe("serve", "python:reader.py:right", "--port", port, cwd=tmp_path)
     assert (done.returncode, complaint(done)[1]) == (2, "choose another port: --port 0")
+
+
+def test_a_run_with_a_server_of_ours_is_signed_so() -> None:
+    wanted = wanted_server(load_profile("openai", {"serve": "loupe:rapidocr"})[1])
+    assert wanted is not None and wanted.signature == {"server": "loupe"}
