@@ -99,7 +99,19 @@ def test_a_name_that_is_too_long_for_a_file_is_said_so(
 
 
 def test_a_folder_that_is_called_like_a_benchmark_never_counts_as_it(tmp_path: Path) -> None:
-    names = {"docvqa": "own-docvqa", "DocVQA": "own-DocVQA", "sample-pages": "own-sample-pages", "letters": "letters"}
+    alike = [
+        "docvqa",
+        "DocVQA",
+        "sample-pages",
+        "d\u043ecvqa",
+        "\u0501\u043e\u0441\u0475\u051b\u0430",
+        "D0C-VQ\u0391",
+        "\uff44oc\u0301vqa",
+    ]
+    names = {name: f"own-{name}" for name in alike} | {
+        "letters": "letters",
+        "\u0442\u0435\u043a\u0441\u0442 OCR": "\u0442\u0435\u043a\u0441\u0442 OCR",
+    }
     assert {name: benchmark_id(f"{tmp_path}/{name}") for name in names} == names
     answers = {f"p{number}": "alpha" for number in range(6)}
     run = loupe.score(str(make_folder(tmp_path, name="docvqa")), answers, runs=tmp_path / "runs", name="model")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import pkgutil
 import re
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -18,6 +20,17 @@ import loupe
 from loupe.hooks import Hook, found
 from loupe.runs.info import RunInfo
 
+#: Letters that look like one of ASCII, line by line with what they look like: Cyrillic, Greek, Armenian, Cherokee, and
+#: others of Latin. Source: UTS 39, Unicode Security Mechanisms, section 4 (confusables), those of whole letters.
+_ALIKE: Final = (
+    ("АВЕЅІЈКМНОРСТУХԚԜѴӀавеѕіјкмнорстухԛԝѵӏһԁгпьԍ", "abesljkmhopctyxqwvlabesljkmhopctyxqwvlhdrnbg"),
+    ("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαβγεηικνορστυχωϲϹϳ", "abezhlkmnoptyxabyenlkvopotuxwccj"),
+    ("ՕՏԼՍօոսհցզյ", "osluonuhgqj"),
+    ("ᎪᏴᏟᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃ", "abcehjklmprstvwz"),
+    ("ıɑɡɩɪɴʀʏʙʜʟᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱøłđħŧ", "lagllnrybhlacdejkmoptuvwzfsoldht"),
+    ("01i|", "olll"),
+)
+_LOOKS_LIKE: Final = str.maketrans(*map("".join, zip(*_ALIKE, strict=True)))
 #: What else lies in the folder of benchmarks.
 _NO_BENCHMARKS = frozenset({"registry", "shared", "folders", "published"})
 
@@ -83,5 +96,11 @@ def _is_like_installed(ident: str) -> bool:
 
 
 def _bare(name: str) -> str:
-    """Return the letters and digits of a name, which are what people see first."""
-    return re.sub(r"[\W_]", "", name.casefold())
+    """Return the letters and digits of a name as people see them: those that look alike are one letter.
+
+    >>> _bare("OCR-Bench") == _bare("0crb\u0435nch") == _bare("\uff2f\u0421R\u200bbench") != _bare("OCRBench v2")
+    True
+    """
+    letters = "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
+    folded = letters.translate(_LOOKS_LIKE).casefold().translate(_LOOKS_LIKE)
+    return re.sub(r"[\W_\u115f\u1160]", "", folded).replace("rn", "m")
