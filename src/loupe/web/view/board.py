@@ -228,7 +228,9 @@ class Board:
                     known = before.get(ident)
                     if known is None or known[0] is not scores:
                         known = (scores, *shown_value(group, values_of(group, scores)))
-                    now[ident], (_, measure, value) = known, known
+                    _, measure, value = known
+                    if ident in run.scores:  # Others were read for this, and would be held here.
+                        now[ident] = known
                 broken = scores is not None and bool(scores.error)
                 outcome = shown_outcome(answer.outcome, broken=broken, right=rightly_empty(scores))
                 error = answer.error or (one_line(scores.error) if scores is not None and outcome == "scorer" else "")
