@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coverage_of_differences import print_power, print_sparse, print_together
+from coverage_of_others import print_others, print_promises
 from loupe.stats import curves
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import resample
@@ -407,7 +408,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
     parser.add_argument(
-        "--only", choices=["few", "sparse", "together", "power", "stopping", "curves"], help="these tables alone"
+        "--only",
+        choices=["few", "sparse", "together", "power", "others", "promises", "stopping", "curves"],
+        help="these tables alone",
     )
     chosen = parser.parse_args()
     factor = chosen.repeats
@@ -419,11 +422,15 @@ def main() -> None:
         print_coverage("few clusters", covered, {few: max(1, int(number * factor)) for few, number in FEW.items()})
         print_parts(max(1, int(1000 * factor)))
     if chosen.only in (None, "sparse"):
-        print_sparse(max(1, int(200 * factor)))
+        print_sparse(max(1, int(1000 * factor)))
     if chosen.only in (None, "together"):
-        print_together(max(1, int(200 * factor)))
+        print_together(max(1, int(1000 * factor)))
     if chosen.only in (None, "power"):
         print_power(max(1, int(400 * factor)))
+    if chosen.only in (None, "others"):
+        print_others(max(1, int(1000 * factor)))
+    if chosen.only in (None, "promises"):
+        print_promises(max(1, int(1000 * factor)))
     if chosen.only in (None, "stopping"):
         at_stop = {expected: max(1, int(2000 * factor)) for expected in (100, 300)}
         print_stopping("stopped by width", at_stop, two=False)

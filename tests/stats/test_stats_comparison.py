@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.stats import beta, binomtest
+from scipy.stats import beta, binomtest, permutation_test
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.comparison import Difference, compare, holm
@@ -168,6 +168,55 @@ def test_a_page_that_outweighs_all_others_leaves_the_scale_nowhere_and_forecasts
     found = compare(Analysis([MEAN], headline="mean"), *runs)["mean"]
     assert found.difference == pytest.approx(1000 / 1019) and found.high == found.worst_high == 1.0
     assert (found.p, found.detectable, found.needed) == (1.0, None, None)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_p_of_at_most_fifteen_pages_is_that_of_all_exchanges(pooled: bool) -> None:
+    first, second = (np.round(np.random.default_rng(seed).normal(0.5, 0.1, 13), 2) for seed in (3, 4))
+    first += 0.06
+    measure = MEDIAN if pooled else MEAN
+    middle = np.median if pooled else np.mean
+    expected = permutation_test(
+        (first, second),
+        lambda one, other, axis: middle(one, axis=axis) - middle(other, axis=axis),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=True,
+    )
+    runs = rows_of(first.tolist()), rows_of(second.tolist())
+    found = compare(Analysis([measure], headline="mean"), *runs)["mean"]
+    assert found.p == pytest.approx(expected.pvalue, abs=2e-4)
+
+
+def test_the_gate_adds_a_document_as_large_as_the_largest_one() -> None:
+    """Else a loss that falls on long documents passes too often where none of them was read."""
+    pages = [8.0] + [1.0] * 7
+    runs = [
+        [
+            SampleScores(sample=f"{number}", scores=[Score(measure="mean", counts=(share * size, size))])
+            for number, size in enumerate(pages)
+        ]
+        for share in (0.9, 0.9)
+    ]
+    found = compare(Analysis([MEAN], headline="mean"), *runs)["mean"]
+    assert found.low is not None and found.worst_low is not None
+    # Gaffke: the added one has weight E₉ · 8 against 8 E₁ + E₂ + … + E₈; draws are the oracle.
+    drawn = np.random.default_rng(0).exponential(size=(400_000, 9))
+    weight = drawn[:, 8] * 8
+    expected = np.quantile(weight / (weight + drawn[:, :8] @ pages), 0.975)
+    assert -found.worst_low == pytest.approx(expected, abs=0.01) and found.worst_low < found.low - 0.05
+
+
+def test_holm_may_call_clear_what_the_interval_of_bonferroni_does_not_and_it_ends_at_zero_then() -> None:
+    """All other pairs are far apart, so that the last one is tested at 5 %."""
+    shifts = [0.0, 0.035, 1.0, 2.0, 3.0]
+    runs = {f"{seed}": rows_of(plus(noise(40 + seed, 40), [0.0] * 40, shift)) for seed, shift in enumerate(shifts)}
+    pairs = standings(Analysis([MEAN], headline="mean"), runs).pairs
+    ends = [found["mean"] for found in pairs.values()]
+    assert all(one.low is not None and one.p_holm is not None for one in ends)
+    assert [(one.low or 0) > 0 for one in ends] == [(one.p_holm or 1) < 0.05 for one in ends] == [True] * 10
+    last = pairs["1", "0"]["mean"]
+    assert last.p == last.p_holm and (last.p or 0) > 0.005 and (last.low or 1) < 1e-6
 
 
 def test_the_intervals_of_all_pairs_are_those_of_bonferroni() -> None:

@@ -60,8 +60,8 @@ def _with_direction(difference: float | None, unit: str) -> str:
     return size(difference, unit) if not difference else f"{'-' if difference < 0 else '+'}{size(difference, unit)}"
 
 
-#: Above what `difference_cells` gives. Where several questions are asked at once the interval is wider than 95 %.
-DIFFERENCE_HEADER = ("difference", "95 % interval (Holm)", "p (Holm)", "")
+#: Above what `difference_cells` gives. Several questions at once: intervals hold together, as `Difference` says.
+DIFFERENCE_HEADER = ("difference", "95 % interval (Bonferroni)", "p (Holm)", "")
 
 
 def difference_cells(found: Difference, unit: str, *, higher_is_better: bool) -> tuple[str, str, str, str]:

@@ -78,6 +78,14 @@ class Contributions:
         """Return bounds that hold whatever the clusters not read are like; either end errs in level / 2."""
         return self._ends(level, self.possible)
 
+    def worst_ends(self, level: float) -> tuple[float, float]:
+        """Return `ends` for a cluster not read that may be as large as the largest one read, if that is worse."""
+        low, high = self.ends(level)
+        if float(np.ptp(self.weights)) <= _ROUNDED:
+            return low, high
+        worst_low, worst_high = self._ends(level, self.possible, largest=True)
+        return min(low, worst_low), max(high, worst_high)
+
     def likely_ends(self, level: float) -> tuple[float, float]:
         """Return bounds for which clusters not read differ by no more than those read, if several of these differ."""
         rest = self.apart - float(self.apart.sum()) * self.weights
@@ -85,18 +93,16 @@ class Contributions:
             return self.ends(level)
         return self._ends(level, 0.0)
 
-    def _ends(self, level: float, possible: float) -> tuple[float, float]:
-        low, high = -self._upper(-self.apart, level / 2, possible), self._upper(self.apart, level / 2, possible)
+    def _ends(self, level: float, possible: float, *, largest: bool = False) -> tuple[float, float]:
+        # An unread cluster is as large as the one in which the average unit lies.
+        weight = float(self.weights.max() if largest else (self.weights**2).sum() / self.weights.sum())
+        high, low = (self._upper(apart, level / 2, possible, weight) for apart in (self.apart, -self.apart))
         # A composite that is no sum of its parts may be further apart.
         most = max(self.possible, abs(float(self.apart.sum())))
-        return max(low, -most), min(high, most)
+        return max(-low, -most), min(high, most)
 
-    def _upper(self, apart: Floats, tail: float, possible: float) -> float:
-        """Return the upper end if one more cluster adds all that is possible, or as much as the one that adds most.
-
-        That cluster is as large as the one in which the average unit lies.
-        """
-        weight = float((self.weights**2).sum() / self.weights.sum())
+    def _upper(self, apart: Floats, tail: float, possible: float, weight: float) -> float:
+        """Return the upper end if a cluster of this weight adds all that is possible, or as much as one read."""
         terms = np.append(apart, max(possible * weight, float(np.abs(apart).max()))), np.append(self.weights, weight)
         low, high = float(apart.sum()), _highest(*terms)
         if high - low <= 0 or chance_above(terms[0] - low * terms[1]) <= tail:

@@ -31,9 +31,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One measure of two runs over the samples that both have, of `shared` clusters: a minus b.
 
     None if it was not computed in one of the runs; interval and p-values are None for fewer clusters than any test
-    needs, too. The intervals of all questions that are asked at once hold together with 95 %; 0 lies outside exactly if
-    `p_holm` is below `LEVEL`. `worst_low` and `worst_high` are set for the headline: the difference lies between them
-    with 95 %, whatever documents that were not read are like.
+    needs, too. The intervals of all questions that are asked at once are Bonferroni's and hold together with 95 %, ends
+    at 0 aside: 0 lies outside exactly if `p_holm` is below `LEVEL`, and Holm's p may be where Bonferroni's is not. Such
+    an end is moved to 0; with 95 %, none of those is wrong. `worst_low` and `worst_high` are set for the headline: the
+    difference lies between them with 95 %, whatever documents that were not read are like.
     `detectable` is the smallest difference that such clusters show in four of five cases, and `needed` how many of them
     show the one found in four of five cases (None: it is 0, or over a million). The number that shows the true one lies
     between `needed_least` and `needed_most` with 95 % (None: no largest number is known). Where all clusters differ

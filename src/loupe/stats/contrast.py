@@ -66,7 +66,7 @@ class Contrast:
 
     def bounds(self, level: float) -> tuple[float, float] | None:
         """Return bounds of the difference that hold whatever the documents not read are like, None if unknown."""
-        return None if self.contributions is None else self.contributions.ends(level)
+        return None if self.contributions is None else self.contributions.worst_ends(level)
 
     def _not_rejected(self, level: float) -> tuple[float, float] | None:
         """Return the ends by exchanges alone; None if all clusters differ alike, or are too few for this level."""

@@ -177,8 +177,7 @@ class _Exchangeable:
         found = self._differing
         # The other half of all ways are these turned round, and say the same.
         turned = np.flatnonzero(found)[1:]
-        # To recompute a pooled measure takes time.
-        all_ways = len(turned) < _ALL_UP_TO and (not self._pooled or 1 << len(turned) <= draws)
+        all_ways = len(turned) < _ALL_UP_TO
         rows = (1 << len(turned)) * math.ceil(max(draws, 1) / (1 << len(turned))) if all_ways else draws + 1
         generator = np.random.default_rng(seed)
         at_once = max(1, _CHUNK // max(1, self.clusters))

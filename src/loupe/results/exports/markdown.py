@@ -92,7 +92,7 @@ def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
         rows.append((code(name), *values, *cells))
     count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
     yield f"### {code(pair.name)} on what both have read: {count}"
-    header = ("measure", code(pair.name), code(base), "difference", "95 % interval (Holm)", "p (Holm)", "")
+    header = ("measure", code(pair.name), code(base), "difference", "95 % interval (Bonferroni)", "p (Holm)", "")
     yield table(header, rows)
     worse = pair.moved.worse[:EXAMPLES]
     if not worse:
