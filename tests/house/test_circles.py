@@ -13,7 +13,7 @@ import loupe
 
 PACKAGE = Path(loupe.__file__).parent
 #: Modules that are still in a circle. The number may only become smaller.
-LEFT = 18
+LEFT = 16
 #: What the packages below may use of `loupe` itself, which offers the names of `loupe.api` and is above all.
 OF_THE_FACE = {"__version__", "__file__", "__path__"}
 PLACE = re.compile(r"loupe(\.\w+)+(:\w+)?")
@@ -76,7 +76,7 @@ def circles(reaches: Mapping[str, set[str]]) -> list[list[str]]:
 def test_no_module_reaches_itself() -> None:
     found = circles(graph())
     shown = "\n".join(" -> ".join(circle) for circle in found)
-    assert len({module for circle in found for module in circle}) == LEFT, shown
+    assert len({module for circle in found for module in circle}) <= LEFT, shown
 
 
 def test_nothing_reaches_the_api_through_the_face() -> None:

@@ -7,7 +7,7 @@ import os
 import shlex
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from io import BufferedReader
 from pathlib import Path
 
@@ -76,6 +76,8 @@ MAY_READ = {
     "engines/vendors/mineru_backends.py": "a new temporary folder",
     "engines/workers/cores.py": "files of the system",
     "engines/shared/local_settings.py": "looks at what stands there first",
+    "features/example/command.py": "a file of the package",
+    "features/example/made_up_models.py": "a file of the package",
     "features/select/serving.py": "a file of the package",
 }
 
@@ -247,11 +249,16 @@ def test_a_record_without_bounds_is_refused_before_it_fills_the_memory(tmp_path:
         Folder(tmp_path).read("run.json", limit=1 << 20)
 
 
+def there(names: Iterable[str]) -> set[str]:
+    """Those whose folder exists: a feature may be gone."""
+    return {name for name in names if (Path(loupe.__file__).parent / name).parent.is_dir()}
+
+
 def test_files_are_written_by_one_module_alone() -> None:
     found = _calls(_writes)
     stray = {name: calls for name, calls in found.items() if name not in MAY_WRITE}
     assert not stray, f"write through loupe.files.Folder: {stray}"
-    assert found.keys() == MAY_WRITE.keys(), "an exception that nothing needs any more"
+    assert found.keys() == there(MAY_WRITE), "an exception that nothing needs any more"
 
 
 def test_a_link_to_itself_leads_nowhere_and_one_out_of_the_folder_is_not_inside(tmp_path: Path) -> None:
@@ -298,7 +305,7 @@ def test_data_files_are_opened_by_one_module_alone() -> None:
     found = {name: calls for name, calls in _calls(_reads).items() if name.partition("/")[0] in READ_DATA}
     stray = {name: calls for name, calls in found.items() if name not in MAY_READ}
     assert not stray, f"read through loupe.files.foreign: {stray}"
-    assert found.keys() == MAY_READ.keys(), "an exception that nothing needs any more"
+    assert found.keys() == there(MAY_READ), "an exception that nothing needs any more"
 
 
 def test_no_path_is_resolved_in_a_way_that_links_to_themselves_end() -> None:

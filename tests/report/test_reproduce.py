@@ -145,8 +145,8 @@ def test_all_that_is_published_is_listed_with_its_sources(tmp_path: Path) -> Non
         (["glm-ocr/ocrbenchh"], "no benchmark or folder 'ocrbenchh'; did you mean 'ocrbench'?"),
         (["glm-ocr/sample_pages"], "no published figures on sample_pages here"),
         (["glm-ocrr/ocrbench"], "no published figure of 'glm-ocrr' on ocrbench; did you mean 'glm-ocr'?"),
-        (["glm-ocr/fox", "--run", "runs/glm-ocr/ocrbench"], "no published figure of 'glm-ocr' on fox"),
-        (["deepseek-ocr/fox", "--run", "runs/glm-ocr/ocrbench"], "is a run of ocrbench@1, not of fox@1.0"),
+        (["glm-ocr/chartqa", "--run", "runs/glm-ocr/ocrbench"], "no published figure of 'glm-ocr' on chartqa"),
+        (["deepseek-ocr/mdpbench", "--run", "runs/glm-ocr/ocrbench"], "is a run of ocrbench@1, not of mdpbench@"),
     ],
 )
 def test_what_cannot_be_compared_is_said_in_a_line(here: Path, words: list[str], message: str) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from loupe.benchmarks.folders.own import open_folder
-from loupe.features.example.command import documents, facts
-from loupe.features.example.made_up_models import ERRORS, Paper, _errs, known_papers, reply
+from loupe.features.example.made_up_models import ERRORS, Paper, _errs, documents, facts, known_papers, reply
 from loupe.metrics.dates import normalize_date
 from tests.support.command_line import loupe
 

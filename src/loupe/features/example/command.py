@@ -1,16 +1,9 @@
-"""`loupe example`: the worked example of docs/own-documents.md: pages, their ground truth, and made-up models.
-
-`papers.zip` holds its documents, which were drawn once for Loupe and name nobody, and `facts.json`: by the name of a
-document, its ground truth (empty if it is not an invoice) and its text.
-"""
+"""`loupe example`: the worked example of docs/own-documents.md: pages, their ground truth, and made-up models."""
 
 from __future__ import annotations
 
-import json as json_text
-import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,7 +13,6 @@ from loupe.data import trust
 from loupe.errors import UnsafeFileError, UsageError, word
 from loupe.files.foreign import open_data
 
-PAPERS = Path(__file__).with_name("papers.zip")
 MODELS = ("example/careful", "example/hasty")
 
 ENGINES = """\
@@ -49,6 +41,7 @@ def pages(folder: Path, json: bool) -> None:
     PDF files and scans in five languages, without ground truth. Also writes extract.py, a
     rule-based engine, and loupe.toml with its two profiles. DIR must not hold any of these yet.
     """
+    from loupe.features.example.made_up_models import documents
     from loupe.files.folder import Folder, is_unfinished, write_all_or_none
 
     files = {"extract.py": (Path(__file__).parent / "extract.py").read_text("utf-8"), "loupe.toml": ENGINES}
@@ -74,19 +67,6 @@ def _holds_something(path: Path) -> bool:
     return path.exists() and (not path.is_dir() or any(each.is_file() for each in path.rglob("*")))
 
 
-def documents() -> dict[str, bytes]:
-    """Return the example's documents by their path, `papers/invoices/invoice-01.pdf` for one."""
-    with zipfile.ZipFile(PAPERS) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if name.startswith("papers/")}
-
-
-def facts() -> dict[str, dict[str, Any]]:
-    """Return the ground truth and the text of each document, by its name."""
-    with zipfile.ZipFile(PAPERS) as archive:
-        found: dict[str, dict[str, Any]] = json_text.loads(archive.read("facts.json"))
-    return found
-
-
 def _is_same(file: Path, papers: dict[str, bytes]) -> bool:
     """Return whether a file is the example's document of its name."""
     try:
@@ -109,6 +89,7 @@ def truth(folder: Path, json: bool) -> None:
     from loupe.benchmarks.folders.own.config import SAMPLES, read_config
     from loupe.benchmarks.folders.own.rows import file_name, paths_of, read_rows
     from loupe.benchmarks.folders.own.survey import missing_samples
+    from loupe.features.example.made_up_models import documents, facts
     from loupe.web.review.sample_drafts import verify
 
     config, problems = read_config(folder)

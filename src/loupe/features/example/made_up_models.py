@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import tempfile
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from loupe.cli.shared.signals import told
-from loupe.features.example.command import documents, facts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,23 @@ if TYPE_CHECKING:
 #: Questions of a hundred that each model gets wrong.
 ERRORS: Mapping[str, int] = {"example/careful": 3, "example/hasty": 20}
 _SIDE = 32
+#: The documents, which were drawn once for Loupe and name nobody, and `facts.json`: by the name of a document, its
+#: ground truth (empty if it is not an invoice) and its text.
+_PAPERS = Path(__file__).with_name("papers.zip")
 _WORD = re.compile(r"[^\W_]{2,}")
+
+
+def documents() -> dict[str, bytes]:
+    """Return the example's documents by their path, `papers/invoices/invoice-01.pdf` for one."""
+    with zipfile.ZipFile(_PAPERS) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name.startswith("papers/")}
+
+
+def facts() -> dict[str, dict[str, Any]]:
+    """Return the ground truth and the text of each document, by its name."""
+    with zipfile.ZipFile(_PAPERS) as archive:
+        found: dict[str, dict[str, Any]] = json.loads(archive.read("facts.json"))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
