@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pickle
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +18,9 @@ from typing import Any
 import pytest
 
 from loupe.engines.registry import load_profile
-from loupe.errors import ProfileError, UsageError
+from loupe.errors import EngineUnavailableError, ProfileError, UsageError
 from loupe.features.cluster import connection, pages
-from loupe.features.cluster.connection import _hush, _listed, check_address
+from loupe.features.cluster.connection import _hush, _listed, _start_or_join, check_address
 from loupe.features.cluster.engine_host import Order, code_of
 from loupe.features.cluster.executor import check_profile, runs_on_nodes
 from loupe.features.cluster.nodes import Node
@@ -41,6 +42,16 @@ class Store:
 
 async def fetched(content: bytes) -> bytes:
     return content
+
+
+def test_a_cluster_at_which_nobody_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        host, port = unused.getsockname()
+        monkeypatch.setenv("RAY_ADDRESS", f"{host}:{port}")
+        for address in ("ray", f"ray://{host}:{port}"):
+            with pytest.raises(EngineUnavailableError, match="Connection refused"):
+                _start_or_join(None, address, ())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import atexit
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
@@ -25,6 +26,7 @@ from loupe.helpers import call_nobody, for_children
 RAY, CLIENT = "ray", "ray://"
 #: Bytes of a local cluster's object store: pages in flight are few, and what does not fit goes to disk.
 _STORE = 512 << 20
+_SECONDS_TO_REACH = 30.0
 #: Where a local cluster has its sockets, whose paths may have no more than some hundred characters.
 _SHORT = Path("/tmp")
 #: `uv run` uploads no working folder.
@@ -73,6 +75,7 @@ def _start_or_join(ray: Any, address: str, passed: Collection[str]) -> bool:
     quiet = {"log_to_driver": False, "configure_logging": False}
     try:
         if named not in ("", "auto", "local"):
+            _reach(named)
             ray.init(address=named, **quiet)
             return False
         if named != "local":
@@ -89,6 +92,13 @@ def _start_or_join(ray: Any, address: str, passed: Collection[str]) -> bool:
         raise EngineUnavailableError(
             f"{where} cannot be used: {said}", hint="ray status, or unset RAY_ADDRESS for a cluster of this machine"
         ) from None
+
+
+def _reach(address: str) -> None:
+    """Raise OSError if nothing listens at HOST:PORT: Ray would try for many minutes, and write into the display."""
+    host, _, port = address.removeprefix(CLIENT).rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_REACH).close()
 
 
 def _start(ray: Any, quiet: dict[str, bool]) -> None:
