@@ -32,9 +32,8 @@ from loupe.metrics.cdm import PROFILES, NotColouredError
 from loupe.metrics.cdm.colouring import colour
 from loupe.metrics.cdm.drawing import ghostscript
 from loupe.metrics.cdm.drawing.rendering import render
-from loupe.metrics.cdm.drawing.tex_documents import template_of
 from loupe.metrics.cdm.drawing.tex_runs import set_formulas
-from loupe.metrics.cdm.drawing.tex_tools import cjk_font
+from loupe.metrics.cdm.drawing.tex_setup import cjk_font, template_of
 from loupe.scoring.oracles import oracle_cases
 
 LETTERS = [*"abcdefghijklmnpqrstuvwxyzABCDEFGHKLMNPQRSTUVXYZ0123456789"]

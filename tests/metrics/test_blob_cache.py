@@ -12,8 +12,7 @@ from msgspec.msgpack import Decoder
 
 from loupe.metrics import blob_cache
 from loupe.metrics.blob_cache import BlobCache
-from loupe.metrics.cdm.drawing.render_cache import RenderCache
-from loupe.metrics.cdm.drawing.rendering import Rendering
+from loupe.metrics.cdm.drawing.rendering import RenderCache, Rendering
 
 
 def key(number: int) -> bytes:

@@ -7,14 +7,12 @@ import pytest
 from loupe.metrics.cdm import PROFILES
 from loupe.metrics.cdm.colouring import colour
 from loupe.metrics.cdm.drawing import tex_runs
-from loupe.metrics.cdm.drawing.endless_errors import Helper, is_endless
-from loupe.metrics.cdm.drawing.harmless_formulas import unheard_names
+from loupe.metrics.cdm.drawing.harmless_formulas import begun, is_whole, unheard_names
 from loupe.metrics.cdm.drawing.limited_processes import Answers
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
-from loupe.metrics.cdm.drawing.tex_documents import Template
 from loupe.metrics.cdm.drawing.tex_processes import TexRun, run_tex
-from loupe.metrics.cdm.drawing.tex_runs import PageSource, set_formulas
-from loupe.metrics.cdm.formula_shape import begun, is_whole
+from loupe.metrics.cdm.drawing.tex_runs import Helper, PageSource, is_endless, set_formulas
+from loupe.metrics.cdm.drawing.tex_setup import Template
 from tests.support.tex import need_tex
 
 PDFTEX = Template("pdflatex", ("booktabs", "amsmath", "upgreek", "amssymb", "xcolor"), "a5")

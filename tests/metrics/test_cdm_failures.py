@@ -14,10 +14,9 @@ from loupe.metrics import cdm_pairs
 from loupe.metrics.cdm import PROFILES
 from loupe.metrics.cdm.drawing import ghostscript
 from loupe.metrics.cdm.drawing.limited_processes import run_limited
-from loupe.metrics.cdm.drawing.render_cache import RenderCache
-from loupe.metrics.cdm.drawing.rendering import render
-from loupe.metrics.cdm.drawing.tex_documents import Template
+from loupe.metrics.cdm.drawing.rendering import RenderCache, render
 from loupe.metrics.cdm.drawing.tex_runs import set_formulas
+from loupe.metrics.cdm.drawing.tex_setup import Template
 from loupe.metrics.cdm.profiles import Renderer
 from tests.support.tex import need_tex
 

@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loupe.metrics.cdm.matching import TokenBox, match
+from loupe.metrics.cdm.matching import (
+    MAX_TRIALS,
+    CdmScore,
+    TokenBox,
+    consistent_pairs,
+    match,
+    ransac_inliers,
+    score_of_counts,
+)
 from loupe.metrics.cdm.profiles import OMNIDOCBENCH, PROFILES, UNIMERNET, CdmProfile
-from loupe.metrics.cdm.ransac import MAX_TRIALS, consistent_pairs, ransac_inliers
-from loupe.metrics.cdm.scoring import CdmScore, score_of_counts
-from loupe.metrics.cdm.token_names import similar_name
+from loupe.metrics.cdm.tokens import similar_name
 from tests.support.shared import cases
 
 MATCHER = cases("oracles/cdm/matcher.jsonl")

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from loupe.metrics.cdm.drawing import tex_documents
-from loupe.metrics.cdm.drawing.boxes import PageInk
+from loupe.metrics.cdm.drawing import tex_setup
 from loupe.metrics.cdm.drawing.harmless_formulas import is_harmless
-from loupe.metrics.cdm.drawing.pdf_pages import PageReader
-from loupe.metrics.cdm.drawing.tex_documents import Template, is_refused
+from loupe.metrics.cdm.drawing.pdf_pages import PageInk, PageReader
 from loupe.metrics.cdm.drawing.tex_runs import PageSource, set_formulas
+from loupe.metrics.cdm.drawing.tex_setup import Template, is_refused
 from tests.support.tex import need_tex
 
 need_tex("unimernet")
@@ -181,7 +180,7 @@ def test_the_printer_of_xetex_is_asked_for_pages_and_colours_only(monkeypatch: p
     need_tex("omnidocbench")
     template = Template("xelatex", ("amsmath", "xcolor"), "a5")
     # As if no name were known: the traces in TeX's output decide.
-    monkeypatch.setattr(tex_documents, "_REFUSED", re.compile(r"(?!)"))
+    monkeypatch.setattr(tex_setup, "_REFUSED", re.compile(r"(?!)"))
     found = [page.failure for page in set_formulas(template, [*SPECIALS[:1], *SPECIALS[2:], GOOD])]
     assert found == ["refused"] * 3 + [""]
 

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loupe.metrics.cdm import normalizer
-from loupe.metrics.cdm.braces import MAX_CHARACTERS, MAX_TOKENS, NotColouredError, check_size, matching_brace
-from loupe.metrics.cdm.colouring import MAX_COLOURS, ColouredFormula, colour, palette
-from loupe.metrics.cdm.lexer import NotTokenizedError
-from loupe.metrics.cdm.normalizer import filled_braces
+from loupe.metrics.cdm import colouring
+from loupe.metrics.cdm.colouring import MAX_COLOURS, ColouredFormula, colour, filled_braces, palette
 from loupe.metrics.cdm.parser import MAX_DEPTH, parse
 from loupe.metrics.cdm.profiles import OMNIDOCBENCH, PROFILES, UNIMERNET
+from loupe.metrics.cdm.token_reader import NotTokenizedError
 from loupe.metrics.cdm.tokenizer import tokenize
+from loupe.metrics.cdm.tokens import MAX_CHARACTERS, MAX_TOKENS, NotColouredError, check_size, matching_brace
 from tests.support.shared import cases
 
 TEXT = [(case, name) for case in cases("oracles/cdm_text/cases.jsonl") for name in case["expected"]]
@@ -31,18 +30,18 @@ PIECE_LIST = (
 PIECES = PIECE_LIST.split()
 BRACED = [r"\hat", r"\bar", r"\frac", r"\sqrt", r"\stackrel", "{", "}", "[", "]", "a", ""]
 SINGLE_PASS = {
-    "length": (normalizer._LENGTH, normalizer._glued),
-    "length in tables": (normalizer._LENGTH, normalizer._removed),
-    "columns": (normalizer._COLUMNS, normalizer._with_glued_columns),
-    "not and a sign": (normalizer._NOT_SIGN, normalizer._glued),
-    "not and a command": (normalizer._NOT_COMMAND, normalizer._glued_to_blank),
-    "string": (normalizer._STRING, normalizer._glued_to_blank),
-    "big and a bracket": (normalizer._BIG_BRACKET, normalizer._glued_to_blank),
-    "big and a command": (normalizer._BIG_COMMAND, normalizer._glued_to_blank),
-    "acute": (normalizer._ACUTE, normalizer._glued_to_blank),
-    "char": (normalizer._CHAR, normalizer._glued_in_braces),
-    "rule": (normalizer._RULE, normalizer._glued),
-    "colour": (normalizer._COLOUR, normalizer._removed),
+    "length": (colouring._LENGTH, colouring._glued),
+    "length in tables": (colouring._LENGTH, colouring._removed),
+    "columns": (colouring._COLUMNS, colouring._with_glued_columns),
+    "not and a sign": (colouring._NOT_SIGN, colouring._glued),
+    "not and a command": (colouring._NOT_COMMAND, colouring._glued_to_blank),
+    "string": (colouring._STRING, colouring._glued_to_blank),
+    "big and a bracket": (colouring._BIG_BRACKET, colouring._glued_to_blank),
+    "big and a command": (colouring._BIG_COMMAND, colouring._glued_to_blank),
+    "acute": (colouring._ACUTE, colouring._glued_to_blank),
+    "char": (colouring._CHAR, colouring._glued_in_braces),
+    "rule": (colouring._RULE, colouring._glued),
+    "colour": (colouring._COLOUR, colouring._removed),
 }
 formulas = st.one_of(
     st.text(max_size=60),
@@ -127,7 +126,7 @@ GLUED = GLUED_LIST.split(" ")
 def test_one_pass_rewrites_as_the_official_search_and_replace(text: str, name: str) -> None:
     pattern, rewrite = SINGLE_PASS[name]
     text = f" {text} "
-    assert normalizer._rewritten(pattern, text, rewrite) == normalizer._rewritten_one_by_one(pattern, text, rewrite)
+    assert colouring._rewritten(pattern, text, rewrite) == colouring._rewritten_one_by_one(pattern, text, rewrite)
 
 
 def plainly_filled_braces(tokens: list[str]) -> list[str]:

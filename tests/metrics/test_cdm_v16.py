@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from loupe.metrics import CdmResult, cdm_pairs
 from loupe.metrics.cdm.colouring import colour
-from loupe.metrics.cdm.drawing.boxes import PageInk, ink_of_pixels, stacked
+from loupe.metrics.cdm.drawing.pdf_pages import PageInk, ink_of_pixels, stacked
 from loupe.metrics.cdm.drawing.rendering import formula_pages, render
-from loupe.metrics.cdm.latex_tokenizer import formula_tokens
-from loupe.metrics.cdm.matching import match
+from loupe.metrics.cdm.matching import ALL_TRIALS, inliers_of_all_trials, match
 from loupe.metrics.cdm.profiles import MDPBENCH, OMNIDOCBENCH, OMNIDOCBENCH_V16, UNIMERNET, Renderer
-from loupe.metrics.cdm.ransac import ALL_TRIALS, inliers_of_all_trials
+from loupe.metrics.cdm.tokenizer import formula_tokens
 from loupe.metrics.latex_nodes import is_damaged
 from tests.support.shared import cases
 from tests.support.tex import need_tex, official_pixels

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import loupe
-from loupe.metrics.html_tokens import html_tokens
+from loupe.metrics.html_markup import html_tokens
 from loupe.metrics.teds.table_tree import TableTooLargeError
 
 

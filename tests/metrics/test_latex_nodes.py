@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.metrics.latex_nodes import (
+    MAX_NESTING,
     BeyondLimitsError,
     Chars,
     Comment,
@@ -22,7 +23,6 @@ from loupe.metrics.latex_nodes import (
     UnreadableLatexError,
     read_latex,
 )
-from loupe.metrics.latex_nodes.reader import MAX_NESTING
 
 READ: list[tuple[str, list[Node]]] = [
     (r"\alpha中 \text1", [Macro("alpha中", (), " "), Macro("text", (Chars("1"),), "")]),

@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.benchmarks.omnidocbench.page_match import match_page
-from loupe.metrics.libxml2_markup import Version, as_read_by_libxml2
-from loupe.metrics.teds.plain_tables import is_plain
-from loupe.metrics.teds.table_tree import TedsError, parse_table
+from loupe.metrics.html_markup import Version, as_read_by_libxml2
+from loupe.metrics.teds.table_tree import TedsError, is_plain, parse_table
 
 FILE = Path(__file__).with_name("libxml2_trees.jsonl")
 CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]

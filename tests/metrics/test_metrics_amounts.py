@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.metrics.amounts import amounts_match, read_amount
+from loupe.metrics.field_values import amounts_match, read_amount
 
 cents = st.integers(min_value=-(10**11), max_value=10**11)
 

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from script.make_date_words import LANGUAGES
 
-import loupe.metrics.dates
-import loupe.metrics.names
-from loupe.metrics.absent import is_absent
+from loupe.metrics import dates, field_values
 from loupe.metrics.dates import dates_match, normalize_date
-from loupe.metrics.names import names_match, normalize_name
+from loupe.metrics.field_values import is_absent, names_match, normalize_name
 
 DAY = "2025-11-26"
 ONE_DAY = """2025-11-26; 2025/11/26; 2025.11.26; 20251126; 26.11.2025; 26.11.25; 26. 11. 2025; 26/11/2025
@@ -208,7 +206,7 @@ def test_a_megabyte_costs_no_time(piece: str) -> None:
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize("module", [loupe.metrics.dates, loupe.metrics.names])
+@pytest.mark.parametrize("module", [dates, field_values])
 def test_the_examples_are_true(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

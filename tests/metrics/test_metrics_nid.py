@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.metrics import nid
-from loupe.metrics.nid import nid_dp_bench_v1
+from loupe.metrics.edit import nid_dp_bench_v1
 from tests.support.shared import cases
 
 TEXTS = st.text(alphabet="ab \n渡é", max_size=12)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loupe.metrics import teds, teds_struct
-from loupe.metrics.teds import tree_bounds, tree_distance, tree_whole_rows
+from loupe.metrics.teds import tree_distance, tree_whole_rows
 from loupe.metrics.teds.pair import parse_pair
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 from tests.support.textbook_tree_distance import textbook_teds
@@ -94,7 +94,7 @@ def test_it_equals_the_textbook(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_distance, "_SMALL", small)
         patch.setattr(tree_distance, "_COMPARE_ALL", compare_all)
-        patch.setattr(tree_bounds, "_BLOCK", block)
+        patch.setattr(tree_distance, "_BLOCK", block)
         check()
 
 

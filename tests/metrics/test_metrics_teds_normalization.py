@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.metrics.table_markup import NORMALIZED, simplify, simplify_plain
-from loupe.metrics.table_normalization import normalize_to_plain_cells, wrap_like_dpbench
+from loupe.metrics.table_normalization import (
+    NORMALIZED,
+    normalize_to_plain_cells,
+    simplify,
+    simplify_plain,
+    wrap_like_dpbench,
+)
 from loupe.metrics.teds import teds
 from tests.metrics.test_html_tokens import IS_OF_THE_RULE
 

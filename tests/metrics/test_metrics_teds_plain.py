@@ -7,8 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loupe.metrics.teds import VARIANTS, Variant, compare_tables
-from loupe.metrics.teds.plain_tables import build_plain_tree, is_plain
-from loupe.metrics.teds.table_tree import TableTree, TedsError, Vocabulary, build_tree, parse_table
+from loupe.metrics.teds.table_tree import (
+    TableTree,
+    TedsError,
+    Vocabulary,
+    build_plain_tree,
+    build_tree,
+    is_plain,
+    parse_table,
+)
 
 CHARACTERS = "ab1 .\t\n'\">/=-\xa0é\u2028\u3000\ufeff\ufffd√\U0001f600"
 SPACES = st.sampled_from(["", " ", "\n", "\n\t "])

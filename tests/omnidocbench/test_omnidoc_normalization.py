@@ -35,7 +35,7 @@ from loupe.benchmarks.shared.latex_characters import (
     plain_latex_to_text,
     pylatexenc_text,
 )
-from loupe.metrics.table_markup import OMNIDOCBENCH, simplify
+from loupe.metrics.table_normalization import OMNIDOCBENCH, simplify
 from loupe.metrics.teds import teds, teds_struct
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 from tests.metrics.test_html_tokens import IS_OF_THE_RULE

@@ -32,8 +32,7 @@ from loupe.benchmarks.omnidocbench.text_normalization import (
     with_formulas_normalized,
 )
 from loupe.benchmarks.shared import latex_characters_2_10
-from loupe.metrics.table_cell_text import plain_cell
-from loupe.metrics.table_markup import CELL_TEXTS, OMNIDOCBENCH_1_6, simplify, simplify_plain
+from loupe.metrics.table_normalization import CELL_TEXTS, OMNIDOCBENCH_1_6, plain_cell, simplify, simplify_plain
 from loupe.metrics.teds import teds, teds_struct
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 from tests.support.shared import cases

@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser
 
 from loupe.explanation import Explanation, FormulaPair, Unit
-from loupe.metrics.cdm.drawing import tex_tools
+from loupe.metrics.cdm.drawing import tex_setup
 from loupe.metrics.cdm.drawing.drawings import draw_pairs
 from loupe.report import drawn_formulas as drawn
 from loupe.report.drawn_formulas import Formulas
@@ -150,12 +150,12 @@ def test_of_many_formulas_those_are_drawn_that_show_most(monkeypatch: pytest.Mon
 
 
 def test_a_missing_tex_is_a_word_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tex_tools.shutil, "which", lambda name: None)
-    tex_tools._tools.cache_clear()
+    monkeypatch.setattr(tex_setup.shutil, "which", lambda name: None)
+    tex_setup._tools.cache_clear()
     try:
         packed, note = drawn._packed([("k", pair(1, 0.5))])
     finally:
-        tex_tools._tools.cache_clear()
+        tex_setup._tools.cache_clear()
     assert packed == [] and "TeX is missing here (pdflatex" in note
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from loupe.metrics.cdm import PROFILES
-from loupe.metrics.cdm.drawing.tex_tools import tex_tools
+from loupe.metrics.cdm.drawing.tex_setup import tex_tools
 
 
 def need_tex(*profiles: str, renderer: str = "layout") -> None:

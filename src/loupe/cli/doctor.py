@@ -157,7 +157,7 @@ def _formulas() -> Iterator[Check]:
     """TeX for CDM, tried: a formula is set and read, in every official version. Ghostscript: the exact way."""
     from loupe.metrics import cdm
     from loupe.metrics.cdm.drawing.rendering import profile_named
-    from loupe.metrics.cdm.drawing.tex_tools import MissingTexError, tex_tools
+    from loupe.metrics.cdm.drawing.tex_setup import MissingTexError, tex_tools
 
     for profile, formula in _SET_BY_DOCTOR.items():
         tools = tex_tools(profile_named(profile))

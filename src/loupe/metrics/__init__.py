@@ -3,51 +3,52 @@
 Of Loupe, they import only `errors` and `helpers`.
 """
 
-from loupe.metrics.alignment import (
-    EditCounts,
-    Run,
-    character_runs,
-    count_edits,
-    insertion_counts,
-    word_runs,
+from loupe.metrics.bleu_and_meteor import (
+    bleu_counts,
+    bleu_of_sums,
+    corpus_bleu,
+    installed_wordnet,
+    meteor,
+    sentence_bleu,
+    tokenize_13a,
 )
-from loupe.metrics.anls import (
-    anls,
-    docext_similarity,
-    max_normalized_similarity,
-    vlmevalkit_distance,
-    vlmevalkit_similarity,
-)
-from loupe.metrics.bleu import bleu_counts, bleu_of_sums, corpus_bleu, sentence_bleu, tokenize_13a
 from loupe.metrics.cdm.pairs import CdmCharacter, CdmResult, cdm, cdm_pairs
 from loupe.metrics.edit import (
+    EditCounts,
+    Run,
+    cer,
+    character_errors,
+    character_runs,
+    count_edits,
     indel_distance,
+    insertion_counts,
     levenshtein_distance,
+    mean_cer,
+    mean_wer,
+    nid,
     normalized_edit_distance,
     normalized_edit_similarity,
     normalized_indel_similarity,
-)
-from loupe.metrics.error_rates import (
-    cer,
-    character_errors,
-    mean_cer,
-    mean_wer,
     prepare_iam_punct,
     rate,
     rate_of_sums,
     split_words,
     wer,
     word_errors,
+    word_runs,
 )
 from loupe.metrics.latex_text import normalize_latex_like_unimernet, strip_formula_wrapping
-from loupe.metrics.meteor import installed_wordnet, meteor
-from loupe.metrics.nid import nid
 from loupe.metrics.repetition import Loop, find_loop
 from loupe.metrics.short_answers import (
+    anls,
     contains_answer,
+    docext_similarity,
     evalai_text,
     exact_match,
+    max_normalized_similarity,
     relaxed_accuracy,
+    vlmevalkit_distance,
+    vlmevalkit_similarity,
     vqa_accuracy,
     vqa_text,
 )

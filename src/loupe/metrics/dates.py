@@ -16,7 +16,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from loupe.metrics.absent import is_absent
+from loupe.metrics.field_values import is_absent
 
 DateOrder: TypeAlias = Literal["dmy", "mdy"]
 

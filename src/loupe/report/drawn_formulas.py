@@ -126,8 +126,8 @@ def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, s
     """Payloads of pairs, and why there are none."""
     from loupe.data.user_folders import cache_folder
     from loupe.metrics.cdm.drawing.drawings import draw_pairs
-    from loupe.metrics.cdm.drawing.render_cache import RenderCache
-    from loupe.metrics.cdm.drawing.tex_tools import MissingTexError
+    from loupe.metrics.cdm.drawing.rendering import RenderCache
+    from loupe.metrics.cdm.drawing.tex_setup import MissingTexError
 
     found: list[tuple[str, str]] = []
     cache = RenderCache(cache_folder())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from loupe.metrics.teds.table_changes import Change, Place, TableComparison
+from loupe.metrics.teds.pair import Change, Place, TableComparison
 from loupe.metrics.teds.table_tree import TedsError
 
 JsonObject: TypeAlias = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loupe.engines.adapters.steps import think
 from loupe.engines.chat.endings import is_only_reasoning
 from loupe.errors import PageError
-from loupe.metrics.alignment import insertion_counts
+from loupe.metrics.edit import insertion_counts
 from loupe.metrics.repetition import find_loop
 from loupe.scoring.scripts import script_mismatch
 from loupe.types import Benchmark, Prediction, Sample

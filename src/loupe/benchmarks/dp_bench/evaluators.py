@@ -27,8 +27,8 @@ from loupe.benchmarks.shared.table_answers.html_conversion import (
 from loupe.benchmarks.shared.table_answers.html_grids import parse_html
 from loupe.benchmarks.shared.table_answers.spellings import pipe_tables, tables_of_answer
 from loupe.metrics import nid
-from loupe.metrics.libxml2_markup import as_read_by_libxml2
-from loupe.metrics.nid import nid_dp_bench_v1
+from loupe.metrics.edit import nid_dp_bench_v1
+from loupe.metrics.html_markup import as_read_by_libxml2
 from loupe.metrics.table_normalization import wrap_like_dpbench
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 from loupe.typed import convert, decode_json

@@ -16,7 +16,7 @@ from loupe.benchmarks.omnidocbench.formula_lines import end_without_spacing
 from loupe.benchmarks.omnidocbench.formula_normalization import bare, enveloped, latex_to_text, squeezed
 from loupe.benchmarks.omnidocbench.records import Item
 from loupe.benchmarks.shared.table_answers.html_grids import parse_html
-from loupe.metrics.table_markup import plain_texts_of
+from loupe.metrics.table_normalization import plain_texts_of
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from loupe.benchmarks.omnidocbench.line_match import reading_orders
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch, ReadingOrder
 from loupe.errors import RunError
 from loupe.metrics import levenshtein_distance
-from loupe.metrics.libxml2_markup import as_read_by_libxml2
+from loupe.metrics.html_markup import as_read_by_libxml2
 from loupe.metrics.teds import compare_tables
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 from loupe.typed import convert

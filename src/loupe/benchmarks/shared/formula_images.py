@@ -23,7 +23,7 @@ from loupe.typed import convert
 from loupe.types import Sample, SampleScores
 
 if TYPE_CHECKING:
-    from loupe.metrics.cdm.drawing.render_cache import RenderCache
+    from loupe.metrics.cdm.drawing.rendering import RenderCache
 
 
 _NAMED = 3
@@ -54,7 +54,7 @@ def cdm_tools(profile: str) -> dict[str, str]:
 def missing_tools(profile: str, renderer: Renderer = "layout") -> MissingToolError | None:
     """What CDM lacks here, with the command that brings it; None where it can be computed."""
     from loupe.metrics.cdm.drawing.rendering import profile_named
-    from loupe.metrics.cdm.drawing.tex_tools import tex_tools
+    from loupe.metrics.cdm.drawing.tex_setup import tex_tools
 
     tools = tex_tools(profile_named(profile), renderer)
     if not tools.missing:
@@ -65,14 +65,14 @@ def missing_tools(profile: str, renderer: Renderer = "layout") -> MissingToolErr
 
 def _version(profile: str, renderer: Renderer) -> str:
     from loupe.metrics.cdm.drawing.rendering import profile_named
-    from loupe.metrics.cdm.drawing.tex_tools import tex_tools
+    from loupe.metrics.cdm.drawing.tex_setup import tex_tools
 
     return tex_tools(profile_named(profile), renderer).version
 
 
 @lru_cache(maxsize=1)
 def _cache() -> RenderCache:
-    from loupe.metrics.cdm.drawing.render_cache import RenderCache
+    from loupe.metrics.cdm.drawing.rendering import RenderCache
 
     return RenderCache(cache_folder())
 
@@ -82,7 +82,7 @@ def prepare_formulas(pairs: Iterable[tuple[str, str]], *, profile: str, renderer
     if missing_tools(profile, renderer):
         return
     from loupe.metrics.cdm.drawing.rendering import profile_named, render
-    from loupe.metrics.cdm.drawing.tex_tools import BrokenTexError
+    from loupe.metrics.cdm.drawing.tex_setup import BrokenTexError
 
     every = list(pairs)
     # A broken TeX is told of by the scores.
@@ -96,7 +96,7 @@ def cdm_outcomes(pairs: Sequence[tuple[str, str]], *, profile: str, renderer: Re
     """CDM of pairs (prediction, reference)."""
     if problem := missing_tools(profile, renderer):
         return [CdmOutcome(failure=problem.message)] * len(pairs)
-    from loupe.metrics.cdm.drawing.tex_tools import BrokenTexError
+    from loupe.metrics.cdm.drawing.tex_setup import BrokenTexError
 
     try:
         found = cdm_pairs(pairs, profile=profile, renderer=renderer, cache=_cache())

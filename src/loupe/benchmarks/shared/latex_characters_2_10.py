@@ -21,6 +21,7 @@ from loupe.benchmarks.shared.latex_characters import (
     contexts,
     render_of,
 )
+from loupe.metrics.latex_arguments import MACRO_ARGUMENTS
 from loupe.metrics.latex_nodes import (
     BeyondLimitsError,
     Chars,
@@ -34,7 +35,6 @@ from loupe.metrics.latex_nodes import (
     UnreadableLatexError,
     read_latex,
 )
-from loupe.metrics.latex_nodes.arguments import MACRO_ARGUMENTS
 
 _CACHED_LENGTH = 400
 #: 3.0a30 has added these: upright Greek letters, and `\ensuremath`.

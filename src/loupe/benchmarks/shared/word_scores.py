@@ -13,7 +13,7 @@ from functools import cache
 from typing import Protocol, cast
 
 from loupe.metrics import meteor, normalized_edit_distance, sentence_bleu
-from loupe.metrics.meteor import Synonyms
+from loupe.metrics.bleu_and_meteor import Synonyms
 
 _CHINESE = re.compile("[\u4e00-\u9fa5]")
 #: jieba takes time with the square of a run of Chinese characters, so that no run is longer; no page has such a run.

@@ -17,8 +17,8 @@ from typing import Any
 from loupe.data.pages import load_page
 from loupe.errors import EngineError
 from loupe.helpers import said_by
-from loupe.metrics.amounts import read_amount
 from loupe.metrics.dates import normalize_date
+from loupe.metrics.field_values import read_amount
 from loupe.types import Request
 
 DPI = 150.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from loupe.metrics.dates import DateOrder, dates_match
-from loupe.metrics.names import NameKind, NameRule, names_match
+from loupe.metrics.field_values import NameKind, NameRule, names_match
 
 #: Tokens that an answer may take: one word, one word after thinking, one JSON object.
 VERDICT_TOKENS, THINKING_TOKENS, EXTRACTION_TOKENS = 16, 1024, 256

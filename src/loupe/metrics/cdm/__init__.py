@@ -11,23 +11,23 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from loupe.metrics.cdm.braces import NotColouredError as NotColouredError
     from loupe.metrics.cdm.colouring import ColouredFormula as ColouredFormula
     from loupe.metrics.cdm.colouring import colour as colour
+    from loupe.metrics.cdm.matching import CdmScore as CdmScore
     from loupe.metrics.cdm.matching import match as match
     from loupe.metrics.cdm.profiles import PROFILES as PROFILES
     from loupe.metrics.cdm.profiles import CdmProfile as CdmProfile
-    from loupe.metrics.cdm.scoring import CdmScore as CdmScore
+    from loupe.metrics.cdm.tokens import NotColouredError as NotColouredError
 
 #: Where each name comes from. Loaded when asked for: grammar tables and numpy cost what most programs never use.
 _PLACES: Final = {
-    "NotColouredError": "braces",
+    "NotColouredError": "tokens",
     "ColouredFormula": "colouring",
     "colour": "colouring",
     "match": "matching",
     "PROFILES": "profiles",
     "CdmProfile": "profiles",
-    "CdmScore": "scoring",
+    "CdmScore": "matching",
 }
 
 

@@ -1,4 +1,4 @@
-r"""From LaTeX as pylatexenc reads it to the tree that CDM's printer knows: the tokenizer of OmniDocBench 1.6.
+"""Convert LaTeX as pylatexenc reads it to the tree that CDM's printer knows: the tokenizer of OmniDocBench 1.6.
 
 Protocol: docs/protocols/omnidocbench_v16.md#cdm-tokeniser. A list of nodes becomes a list of items; then the marks `^`
 and `_` among them take the items beside them.
@@ -7,15 +7,16 @@ and `_` among them take the items beside them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from loupe.metrics.cdm.grammar import LIMIT_OPERATORS
-from loupe.metrics.cdm.latex_environments import converted_environment
-from loupe.metrics.cdm.latex_scripts import BLANK, PRIME, Item, Mark, one, with_scripts
-from loupe.metrics.cdm.tree import (
+from loupe.metrics.cdm.grammar import (
+    LIMIT_OPERATORS,
+    Array,
     Braced,
     Command,
+    Delimited,
     Dimension,
     Fraction,
     Group,
@@ -24,6 +25,7 @@ from loupe.metrics.cdm.tree import (
     Phantom,
     Root,
     Rule,
+    Scripts,
     Symbol,
     Text,
 )
@@ -269,3 +271,151 @@ def _argument(node: LatexNode | None, mode: Mode) -> Node:
 
 def _font(name: str, body: Node) -> Command:
     return Command("\\mathrm" if name in ("mbox", "hbox") else "\\" + name, body)
+
+
+_DELIMITERS: Final = {
+    "cases": ("\\{", "."),
+    "dcases": ("\\{", "."),
+    "rcases": (".", "\\}"),
+    "pmatrix": ("(", ")"),
+    "bmatrix": ("[", "]"),
+    "Bmatrix": ("\\{", "\\}"),
+    "vmatrix": ("|", "|"),
+    "Vmatrix": ("\\Vert", "\\Vert"),
+}
+_CASES: Final = frozenset(["cases", "dcases", "rcases"])
+
+
+def converted_environment(
+    environment: Environment, converted: Callable[[Sequence[LatexNode]], tuple[Node, ...]]
+) -> Node:
+    """The environment as an array, in its delimiters; `converted` makes the nodes of a cell."""
+    name = environment.name
+    is_aligned = name.startswith("aligned")
+    rows = tuple(
+        tuple(
+            Group((Group(()), *converted(cell)) if is_aligned and place % 2 else converted(cell))
+            for place, cell in enumerate(row)
+        )
+        for row in _rows(environment.nodes)
+    )
+    columns = _columns(environment)
+    if columns is None:
+        widest = max(map(len, rows))
+        columns = ("rl" * widest)[:widest] if is_aligned else "l" * len(rows[0])
+    array = Array(columns, rows)
+    delimiters = _DELIMITERS.get(name.rstrip("*"))
+    return Delimited(delimiters[0], (array,), delimiters[1]) if delimiters else array
+
+
+def _rows(nodes: Sequence[LatexNode]) -> list[list[list[LatexNode]]]:
+    """Rows of cells; the last row is there even if it is empty."""
+    rows: list[list[list[LatexNode]]] = [[[]]]
+    for node in nodes:
+        if isinstance(node, Special) and node.chars == "&":
+            rows[-1].append([])
+        elif isinstance(node, Macro) and node.name == "\\":
+            rows.append([[star for star in (node.arguments or ())[:1] if star is not None]])
+        else:
+            rows[-1][-1].append(node)
+    return rows
+
+
+def _columns(environment: Environment) -> str | None:
+    """The alignments of the columns, None where nothing is said of them."""
+    name = environment.name
+    if name.rstrip("*") in _CASES:
+        return "ll"
+    if not environment.arguments:
+        return None
+    place = {"array": 1, "tabular": 0, "tabularx": 0}.get(name, -1)
+    slot = environment.arguments[place]
+    if slot is None:
+        return None
+    children = slot.nodes if isinstance(slot, Braces) else []
+    text = "".join(child.text for child in children if isinstance(child, Chars))
+    return "".join(letter for letter in text if letter in "lcr")
+
+
+# These two by identity: a formula can have a tie and a \prime of its own.
+BLANK: Final = Symbol("~")  # a blank of a text
+PRIME: Final = Symbol(r"\prime")  # what a `'` is short for
+_TYPED_PRIME: Final = Symbol("'")
+_JOINED: Final = Symbol("primes of several superscripts")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """`^` or `_` before it is known what it belongs to."""
+
+    sign: str
+
+
+Item = Node | Mark
+
+
+def one(nodes: tuple[Node, ...]) -> Node:
+    """A single node as it is, others as a group."""
+    return nodes[0] if len(nodes) == 1 else Group(nodes)
+
+
+def with_scripts(items: Sequence[Item]) -> tuple[Node, ...]:
+    """The items with the marks behind them as their scripts."""
+    found: list[Node] = []
+    at = 0
+    while at < len(items):
+        item = items[at]
+        if isinstance(item, Mark):
+            found.append(Symbol(item.sign))
+            at += 1
+            continue
+        sub, sup, end = _scripts(items, at + 1)
+        if sub is None and sup is None:
+            # Then nothing in between has scripts, either: the last mark of each kind finds nothing.
+            found += (Symbol(each.sign) if isinstance(each, Mark) else each for each in items[at:end])
+        else:
+            found.append(Scripts(item, sub, sup))
+        at = end
+    return tuple(found)
+
+
+def _scripts(items: Sequence[Item], at: int) -> tuple[Node | None, Node | None, int]:
+    """Sub- and superscript that begin at a place, and where they end."""
+    found: dict[str, Node | None] = {"_": None, "^": None}
+    primes: list[Node] | None = None  # of the superscript, where it is nothing else
+    while at < len(items) and isinstance(mark := items[at], Mark):
+        at += 1
+        place = at
+        while place < len(items) and items[place] is BLANK:
+            place += 1
+        script = items[place] if place < len(items) else None
+        if script is None or isinstance(script, Mark):
+            found[mark.sign] = None
+            continue
+        at = place + 1
+        if mark.sign == "_":
+            found["_"] = script
+            continue
+        more = _primes(_bare_primes(script))
+        if more is not None and primes is not None and found["^"] is not None:
+            primes += more
+            found["^"] = _JOINED
+        else:
+            primes, found["^"] = more, _bare_primes(script)
+    sup = Group(tuple(primes or ())) if found["^"] is _JOINED else found["^"]
+    return found["_"], sup, at
+
+
+def _bare_primes(script: Node) -> Node:
+    """The primes of a group that begins with a stray `^`."""
+    if not (isinstance(script, Group) and script.items and script.items[0] == Symbol("^")):
+        return script
+    found = [_primes(item) for item in script.items[1:]]
+    primes = [prime for some in found if some for prime in some]
+    return one(tuple(primes)) if found and all(found) else script
+
+
+def _primes(script: Node) -> list[Node] | None:
+    """A prime, or those in a group; None where it is anything else. A `\\prime` that stood there is none."""
+    items = script.items if isinstance(script, Group) else (script,)
+    return list(items) if items and all(item is PRIME or item == _TYPED_PRIME for item in items) else None

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 from loupe.metrics.cdm.profiles import CdmProfile, Renderer
 
 if TYPE_CHECKING:
-    from loupe.metrics.cdm.drawing.render_cache import RenderCache
-    from loupe.metrics.cdm.drawing.rendering import Rendering
+    from loupe.metrics.cdm.drawing.rendering import RenderCache, Rendering
 
 #: Left, top, right, bottom in pixels of the drawing; empty without ink.
 CharacterBox: TypeAlias = tuple[int, ...]
@@ -82,8 +81,7 @@ def cdm_pairs(
 
     Never both in one TeX run: what a prediction does cannot reach a reference, which is remembered for others.
     """
-    from loupe.metrics.cdm.drawing.render_cache import RenderCache
-    from loupe.metrics.cdm.drawing.rendering import profile_named, render
+    from loupe.metrics.cdm.drawing.rendering import RenderCache, profile_named, render
 
     chosen = profile_named(profile)
     if renderer not in get_args(Renderer):

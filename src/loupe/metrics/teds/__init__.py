@@ -5,8 +5,7 @@ Source: Zhong, ShafieiBavani, Jimeno Yepes, ECCV 2020; the official evaluators a
 
 from __future__ import annotations
 
-from loupe.metrics.teds.pair import VARIANTS, Variant, parse_pair
-from loupe.metrics.teds.table_changes import TableComparison
+from loupe.metrics.teds.pair import VARIANTS, TableComparison, Variant, parse_pair
 
 __all__ = ["VARIANTS", "TableComparison", "Variant", "compare_tables", "teds", "teds_struct"]
 

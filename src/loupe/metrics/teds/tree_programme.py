@@ -1,4 +1,4 @@
-"""The dynamic programme of the tree edit distance, a row of the table at a time.
+"""Run the dynamic programme of the tree edit distance, a row of the table at a time.
 
 Source: K. Zhang and D. Shasha, SIAM J. Comput. 18 (1989), in the form "best savings" (tree_forest.py) over reversed
 document order, where the last subtree of a forest plays the part that the first one has in the paper. Tests: equal to
@@ -11,12 +11,28 @@ the textbook version on random trees.
 The maximum with s[i][j-1] is a running maximum, so a whole row i costs three or four calls of numpy. It is taken of the
 bits, as integers: of numbers that are not negative these have the same order, and are compared in half the time.
 A leaf is never mapped to a node with children and another label: that pair saves 1, and a leaf below that node as much.
+
+The weights of pairs of table rows, inner nodes whose children are all leaves, are many alignments of leaves at once.
+
+A certificate spares the programme if rows can be aligned whole, and it would find nothing better over single cells.
+Let the forests be rows, or sections (thead, tbody) of rows. In a mapping, cells of row a can stand opposite cells of
+row b without a and b being mapped to each other only if both rows are mapped to no row (*stray*). So a mapping saves at
+most
+
+    weights of mapped pairs of rows + what cells of stray rows save + 1 for each section on either side,
+
+and cells of stray rows save at most what each of them, on one side, saves with the partner that suits it best. The best
+alignment of rows in which rows without a partner earn that much is a bound for all mappings. If an alignment of rows
+that keeps to the sections reaches it, that one is a best mapping.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from operator import eq
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -174,3 +190,200 @@ class _HeadColumns:
         if len(values):
             table[self.columns] = np.maximum(table[self.columns], values)
             np.maximum.accumulate(table, out=table)
+
+
+_SLAB: Final = 100_000  # pairs of leaves that are aligned at once: what fits in the cache
+_LONG: Final = 400
+
+
+def weigh_rows(programme: Programme) -> None:
+    """Find the weights of all pending pairs of rows together."""
+    first, second = programme.first, programme.second
+    pairs = programme.pending & first.is_row[:, None] & second.is_row
+    ranks_1, ranks_2 = np.nonzero(pairs)
+    if not len(ranks_1):
+        return
+    chosen = places = np.arange(len(ranks_1))
+    if len(set(first.keys)) * len(set(second.keys)) < len(first.keys) * len(second.keys):
+        chosen, places = _distinct(np.array(first.keys), np.array(second.keys), ranks_1, ranks_2)
+    rows_1, rows_2 = first.heads[ranks_1[chosen]], second.heads[ranks_2[chosen]]
+    savings = np.empty(len(chosen))
+    for group in _of_like_size(rows_1 - first.first[rows_1], rows_2 - second.first[rows_2]):
+        savings[group] = _align_rows(programme, rows_1[group], rows_2[group])
+    programme.heads[pairs] = 1.0 + programme.equal[pairs] + savings[places]
+    programme.pending &= ~pairs
+
+
+def _distinct(keys_1: Ints, keys_2: Ints, ranks_1: Ints, ranks_2: Ints) -> tuple[Ints, Ints]:
+    """One pair of ranks out of all that have the same two keys, and for each pair, which one stands for it."""
+    _, numbers_1 = np.unique(keys_1, return_inverse=True)
+    different_2, numbers_2 = np.unique(keys_2, return_inverse=True)
+    pairs = numbers_1[ranks_1] * len(different_2) + numbers_2[ranks_2]
+    chosen = np.full(len(keys_1) * len(different_2), -1)
+    chosen[pairs] = np.arange(len(pairs))
+    found = np.flatnonzero(chosen >= 0)
+    places = np.empty_like(chosen)
+    places[found] = np.arange(len(found))
+    return chosen[found], places[pairs]
+
+
+def _of_like_size(lengths_1: Ints, lengths_2: Ints) -> Iterator[Ints]:
+    """Groups of pairs whose second rows are padded to twice their length at most; in each the first get no longer."""
+    sizes = np.ceil(np.log2(lengths_2))
+    order = np.lexsort((-lengths_1, sizes))
+    borders = (np.flatnonzero(np.diff(sizes[order])) + 1).tolist()
+    for start, stop in pairwise([0, *borders, len(order)]):
+        slab = max(1, _SLAB // int(lengths_2[order[start:stop]].max()))
+        for first in range(start, stop, slab):
+            yield order[first : min(first + slab, stop)]
+
+
+def _align_rows(programme: Programme, rows_1: Ints, rows_2: Ints) -> Floats:
+    """Best savings of the children of each pair; the first rows get no longer along the arrays."""
+    start_1, start_2 = programme.first.first[rows_1], programme.second.first[rows_2]
+    lengths = rows_1 - start_1
+    width = int((rows_2 - start_2).max())
+    # Behind the last child of a row stands the row itself, whose weight is minus infinity.
+    columns = np.minimum(start_2 + np.arange(width)[:, None], rows_2)
+    values = programme.leaves.values
+    steps = np.arange(int(lengths[0]))
+    offsets = programme.leaves.offsets[np.minimum(start_1 + steps[:, None], rows_1)]
+    counts = len(lengths) - np.searchsorted(lengths[::-1], steps, side="right")
+    table = np.zeros((width + 1, len(rows_1)))
+    for count, offset in zip(counts.tolist(), offsets, strict=True):
+        old, new = table[:-1, :count], table[1:, :count]
+        savings = values.take(columns[:, :count] + offset[:count], mode="clip")
+        np.add(savings, old, out=savings)
+        np.maximum(savings, new, out=savings)
+        _running_maximum(savings, new)
+    best: Floats = table[-1]
+    return best
+
+
+def _running_maximum(values: Floats, out: Floats) -> None:
+    """The running maximum along the first axis, of what is not negative; over long rows a loop is faster."""
+    if values.shape[1] < _LONG:
+        np.maximum.accumulate(values.view(np.int64), out=out.view(np.int64))
+        return
+    out[0] = values[0]
+    for row, (before, here) in zip(values[1:], pairwise(out), strict=True):
+        np.maximum(before, row, out=here)
+
+
+def weigh_sections_of_one_row(programme: Programme) -> None:
+    """Find the weights of sections that hold one row, such as most thead, from that of their row.
+
+    Two such sections whose rows have equal labels: a best mapping of their contents maps these rows to each other
+    (equal roots; tree_distance.py). A row against such a section: where it has the label of the section's row, and not
+    that of the section, it is better mapped to that row, for whatever is mapped below the section is mapped below its
+    row.
+    """
+    first, second = programme.first, programme.second
+    ones_1, ones_2 = _over_one_row(first), _over_one_row(second)
+    equal, pending = programme.equal, programme.pending
+    if len(ones_1) and len(ones_2):
+        sections, rows = (ones_1[:, None], ones_2), (ones_1[:, None] - 1, ones_2 - 1)
+        known = pending[sections] & equal[rows]
+        weights = programme.heads[sections]
+        weights[known] = (1.0 + equal[sections] + programme.heads[rows])[known]
+        programme.heads[sections] = weights
+        pending[sections] &= ~known
+    if first.inner.all() and second.inner.all():  # else the row of a section might be mapped to a leaf below a row
+        if len(ones_2):
+            pending[:, ones_2] &= ~(first.is_row[:, None] & equal[:, ones_2 - 1] & ~equal[:, ones_2])
+        if len(ones_1):
+            pending[ones_1] &= ~(second.is_row & equal[ones_1 - 1] & ~equal[ones_1])
+
+
+def _over_one_row(forest: Forest) -> Ints:
+    """The places among the heads of those whose only child is a row."""
+    heads, start, is_row = forest.heads.tolist(), forest.first[forest.heads].tolist(), forest.is_row.tolist()
+    over = [
+        rank
+        for rank in range(1, len(heads))
+        if is_row[rank - 1] and heads[rank] == heads[rank - 1] + 1 and start[rank] == start[rank - 1]
+    ]
+    return np.array(over, np.intp)
+
+
+_ROUNDING: Final = 1e-10
+
+
+class RowAlignment(NamedTuple):
+    """What the best alignment of whole rows saves, and whether no mapping saves more."""
+
+    savings: float
+    is_best: bool
+
+
+def align_rows(programme: Programme) -> RowAlignment:
+    """Align rows whole, once their weights are known: within sections if the forests are made of them, else freely."""
+    first, second = programme.first, programme.second
+    tops = first.heads[~first.is_row], second.heads[~second.is_row]
+    weights = programme.heads[first.is_row][:, second.is_row]
+    sections_1, sections_2 = _section_of_rows(first, tops[0]), _section_of_rows(second, tops[1])
+    if sections_1 is None or sections_2 is None or len(tops[0]) != len(tops[1]):
+        return RowAlignment(align(weights), False)
+    within = weights
+    if len(tops[0]) > 1:
+        within = weights.copy()
+        within[sections_1[:, None] != sections_2] = -np.inf
+    labels_1, labels_2 = first.labels[tops[0]].tolist(), second.labels[tops[1]].tolist()
+    equal = sum(map(eq, labels_1, labels_2))
+    reached = align(within) + len(tops[0]) + equal
+    if _rows_have_label(first, labels_2) or _rows_have_label(second, labels_1):
+        return RowAlignment(reached, False)
+    stray_1, stray_2 = _best_of_rows(programme)
+    # Either side will do; the one that has less to save gives the lower bound.
+    if stray_1.sum() + len(stray_1) < stray_2.sum() + len(stray_2):
+        weights, earned = weights - stray_1[:, None], float(stray_1.sum())
+    else:
+        weights, earned = weights - stray_2, float(stray_2.sum())
+    bound = align(weights) + earned + 2 * len(tops[0])
+    return RowAlignment(reached, bound <= reached + _ROUNDING)
+
+
+def align(weights: Floats) -> float:
+    """The largest sum of weights of pairs that are in order on both sides."""
+    table = np.zeros(weights.shape[1] + 1)
+    old, new = table[:-1], table[1:]
+    scratch = np.empty(weights.shape[1])
+    bits, new_bits = scratch.view(np.int64), new.view(np.int64)  # as in tree_programme.py
+    for row in weights:
+        np.add(old, row, out=scratch)
+        np.maximum(scratch, new, out=scratch)
+        np.maximum.accumulate(bits, out=new_bits)
+    return float(table[-1])
+
+
+def _section_of_rows(forest: Forest, tops: Ints) -> Ints | None:
+    """The number of the section of each row; None unless the forest is made of rows, or of sections of rows, only."""
+    if not forest.inner.all():
+        return None
+    rows = forest.rows
+    children = int((rows - forest.first[rows]).sum())
+    if children + len(rows) + len(tops) != len(forest):
+        return None
+    if not len(tops):
+        return np.zeros(len(rows), np.intp)
+    ends, starts = tops.tolist(), forest.first[tops].tolist()
+    if ends[-1] != len(forest) - 1 or starts != [0, *(end + 1 for end in ends[:-1])]:
+        return None
+    return np.searchsorted(tops, rows)
+
+
+def _rows_have_label(forest: Forest, labels: list[int]) -> bool:
+    """Whether a row has the label of one of the other's sections, and so could be mapped to it at no cost."""
+    return bool(labels) and not set(labels).isdisjoint(forest.labels[forest.rows].tolist())
+
+
+def _best_of_rows(programme: Programme) -> tuple[Floats, Floats]:
+    """What the cells of each row save with those partners that suit them best, for both forests."""
+    leaves = programme.leaves
+    return _row_sums(programme.first, leaves.best_1), _row_sums(programme.second, leaves.best_2)
+
+
+def _row_sums(forest: Forest, values: Floats) -> Floats:
+    before = np.concatenate(([0.0], values.cumsum()))
+    sums: Floats = before[forest.rows] - before[forest.first[forest.rows]]
+    return sums

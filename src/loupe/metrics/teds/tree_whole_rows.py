@@ -1,7 +1,7 @@
 """Small tables: what a best mapping saves, from whole rows alone.
 
 Most tables are rows, or sections (thead, tbody) of rows, of cells, and mostly a best mapping aligns rows whole; the
-bound that proves it is that of tree_certificate.py. What a pair of rows saves begins as an upper bound, which a few
+bound that proves it is that of tree_programme.py. What a pair of rows saves begins as an upper bound, which a few
 calls of NumPy give for all pairs; only those that a best alignment of such bounds takes are aligned cell by cell.
 Tables of another shape, and those where the bound does not hold, are left to tree_distance.py, whose arrays pay for
 themselves in large tables only. Tests: equal to it, and to the textbook.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from loupe.metrics.absent import is_absent
-from loupe.metrics.amounts import read_amount
 from loupe.metrics.dates import DateOrder, normalize_date
+from loupe.metrics.field_values import is_absent, read_amount
 from loupe.web.review.entries import Hint
 
 

@@ -25,10 +25,8 @@ from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
 from loupe.hooks import found
 from loupe.metrics import anls
-from loupe.metrics.absent import is_absent
-from loupe.metrics.amounts import amounts_match, read_amount
 from loupe.metrics.dates import DateOrder, dates_match, normalize_date
-from loupe.metrics.names import NameRule, names_match
+from loupe.metrics.field_values import NameRule, amounts_match, is_absent, names_match, read_amount
 from loupe.typed import convert, encode_json
 
 CONFIG = "loupe.toml"

@@ -46,7 +46,7 @@ from loupe.metrics import (
     relaxed_accuracy,
     word_errors,
 )
-from loupe.metrics.absent import is_absent
+from loupe.metrics.field_values import is_absent
 from loupe.stats.analysis import Analysis
 from loupe.stats.estimates import FEWEST_OF_PART, estimate
 from loupe.types import Measure, SampleScores, Score, Values

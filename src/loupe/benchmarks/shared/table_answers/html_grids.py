@@ -22,7 +22,7 @@ from loupe.benchmarks.shared.table_answers.table_grid import (
 )
 from loupe.data.extras import installed
 from loupe.explanation import ParsedCell, ParsedTable
-from loupe.metrics.html_tokens import Kind, html_tokens
+from loupe.metrics.html_markup import Kind, html_tokens
 from loupe.metrics.teds.table_tree import TableTooLargeError, TedsError
 
 if TYPE_CHECKING:

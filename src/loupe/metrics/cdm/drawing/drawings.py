@@ -18,15 +18,12 @@ import pypdfium2.raw as pdfium
 from PIL import Image
 
 from loupe.metrics.cdm.colouring import Colour, ColouredFormula, colour
-from loupe.metrics.cdm.drawing.boxes import DPI, PixelBox
-from loupe.metrics.cdm.drawing.pdf_pages import page_ink, repaint
-from loupe.metrics.cdm.drawing.render_cache import RenderCache
-from loupe.metrics.cdm.drawing.rendering import Rendering, formula_pages, profile_named, render
+from loupe.metrics.cdm.drawing.pdf_pages import DPI, PixelBox, page_ink, repaint
+from loupe.metrics.cdm.drawing.rendering import RenderCache, Rendering, formula_pages, profile_named, render
 from loupe.metrics.cdm.drawing.tex_runs import PageSource
-from loupe.metrics.cdm.matching import match
+from loupe.metrics.cdm.matching import CdmScore, match
 from loupe.metrics.cdm.pairs import why_not_drawn
 from loupe.metrics.cdm.profiles import CdmProfile, Renderer
-from loupe.metrics.cdm.scoring import CdmScore
 
 #: Told apart by everybody: one is dark and bluish, the other bright and reddish.
 MATCHED: Final[Colour] = (27, 79, 138)

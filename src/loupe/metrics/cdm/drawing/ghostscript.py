@@ -18,10 +18,9 @@ import numpy as np
 import pypdfium2
 from PIL.PngImagePlugin import PngImageFile
 
-from loupe.metrics.cdm.drawing.boxes import DPI, PageInk, ink_of_pixels
 from loupe.metrics.cdm.drawing.limited_processes import GHOSTSCRIPT, private_folder, read_bounded, run_limited
-from loupe.metrics.cdm.drawing.pdf_pages import PageReader
-from loupe.metrics.cdm.drawing.tex_tools import BrokenTexError
+from loupe.metrics.cdm.drawing.pdf_pages import DPI, PageInk, PageReader, ink_of_pixels
+from loupe.metrics.cdm.drawing.tex_setup import BrokenTexError
 
 _SECONDS_A_PAGE: Final = 20
 _PAGES_AT_ONCE: Final = 20  # what is drawn lies on disk, uncompressed it is some megabytes a page

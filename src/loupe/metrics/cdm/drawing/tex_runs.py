@@ -1,4 +1,4 @@
-r"""Setting many formulas in few TeX runs, so that nothing that one formula does reaches another.
+r"""Set many formulas in few TeX runs, so that nothing that one formula does reaches another.
 
 Only formulas that are known to be harmless share a run, and even these are believed only as far as the log confirms
 every page, and if a known formula looks the same on the last page as on the first. Formulas that look broken, that
@@ -6,33 +6,52 @@ spoilt such a run, or that have commands which TeX does not know, share runs mad
 is not confirmed there, either, is set alone. Alone, one is rendered if there is a PDF, whatever TeX complained about
 (docs/protocols/cdm.md#rendering). One whose command looks for its arguments beyond the page is not: alone, it would
 look on to the end of the document and swallow that, too.
+
+Formulas that look broken share a run, each as if it were alone. Alone, a formula is followed by the end of its
+document, and what TeX makes of a broken one depends on that. So here, too, each is followed by `\end{document}`,
+which does all that it does alone except to end the run; then open groups are closed, and a known formula is set. A
+verdict is believed if every known formula before it looks like the first, so that it began in the state in which it
+would have begun alone, and if TeX came to the end of the document with nothing left on the page. Where errors are
+endless, TeX is helped out (see `endless_errors`); a broken formula from which it does not come back ends the run.
+
+Most are broken in one way: the argument of a `\mathcolor` never ends. Alone TeX looks for the end of it until there is
+no more file, and makes no page. Here a mark stands in place of that command, and what is open there is closed. If TeX
+comes to the mark as to a command, with no page shipped, it would have come to the command, and that is proof enough.
+
+TeX is answered at its errors, so that one that it reports for ever does not end the run. Alone, TeX gives up at 100
+errors in one paragraph, and makes no page. In an alignment that is broken there are two ways to them, both of
+primitive commands alone, with no paragraph ended in between: TeX inserts what it then refuses, and is where it was.
+That such a pair was reported 100 times is proof enough, so a run that others share says so in its log and is helped
+out: TeX counts braces in a cell, and a brace in a condition that is false changes the count only (The TeXbook,
+appendix D). A known formula after it shows whether all is as it was.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
-from loupe.metrics.cdm.drawing.broken_formulas import MARK, Judged, broken_document, read_trial
-from loupe.metrics.cdm.drawing.endless_errors import Helper
-from loupe.metrics.cdm.drawing.harmless_formulas import NUMBERED, unheard_names
+from loupe.metrics.cdm.drawing.harmless_formulas import NUMBERED, begun, is_whole, unheard_names
 from loupe.metrics.cdm.drawing.limited_processes import Answers
 from loupe.metrics.cdm.drawing.pdf_pages import PageReader
-from loupe.metrics.cdm.drawing.tex_documents import (
+from loupe.metrics.cdm.drawing.tex_processes import Failure, TexRun, run_tex
+from loupe.metrics.cdm.drawing.tex_setup import (
+    BLACK,
+    BrokenTexError,
     PageReport,
     Template,
     batch_document,
+    displayed,
     is_overfull,
     is_refused,
     page_reports,
+    preamble,
     single_document,
     unknown_names,
 )
-from loupe.metrics.cdm.drawing.tex_processes import Failure, TexRun, run_tex
-from loupe.metrics.cdm.drawing.tex_tools import BrokenTexError
-from loupe.metrics.cdm.formula_shape import is_whole
 
 #: Formulas in one run, at most; of broken ones, of which one may end the run.
 LARGEST_BATCH: Final = 300
@@ -208,3 +227,222 @@ def _check_that_it_works(template: Template) -> None:
     """No failure is believed of a TeX that does not set a known formula after it: it may have broken since the last."""
     if run_tex(template, single_document(template, _CANARY), seconds=_ALONE_SECONDS).pages != 1:
         raise BrokenTexError(template.program)
+
+
+# Taken before it is written: while TeX writes, it is in no mode.
+_STATE: Final = (
+    r"\the\ReadonlyShipoutCounter\space\the\currentiflevel\space"
+    r"\ifvmode\ifinner inner\else outer\fi\else other\fi\space\the\lastnodetype"
+)
+#: `\LoupePage` comes after each formula. Where the end of the document was not reached, nothing can be put right any
+#: more, and a file that is not there ends the run from wherever TeX is.
+_SET_UP: Final = r"""\makeatletter\let\LoupeInput\@@input
+\def\LoupeTake#1\clearpage#2\LoupeTake{\def\enddocument{#1\clearpage\LoupeOver}}
+\expandafter\LoupeTake\enddocument\LoupeTake
+\def\LoupeSay#1{\xdef\LoupeState{STATE}\immediate\write-1{NONCE #1 \LoupeState}}
+\def\LoupeOver{\LoupeSay{over}\ifvmode\ifinner\else\gdef\LoupeWhere{over}\fi\fi
+\begingroup\@endpefalse\def\@currenvir{document}}
+\makeatother\def\LoupeWhere{over}\let\LoupeReached\LoupeWhere\def\LoupeHere{here}
+\protected\def\LoupeRunsOn#1{\ifx#1\LoupeHere\LoupeSay{ran}\fi}
+\def\LoupeLoop{\LoupeSay{loop}\gdef\LoupeWhere{over}}
+\def\LoupeClose{\ifnum\currentgrouplevel>0 \ifcase\numexpr\currentgrouptype-14\relax
+\endgroup\or$\or\right.\else\egroup\fi\expandafter\LoupeClose\fi}
+\outer\def\LoupePage#1.{\ifx\LoupeWhere\LoupeReached\else\LoupeSay{lost}\LoupeInput LoupeStop \fi
+\LoupeSay{close}\LoupeClose\global\count0=1 \setcounter{equation}{0}BLACK\gdef\LoupeWhere{#1}\LoupeSay{#1}}
+\errorcontextlines=-1 \errorstopmode
+"""
+#: What the helper says in the log of endless errors.
+MARK: Final = r"\LoupeLoop"
+_SWALLOWED: Final = re.compile(r"^! (?:Forbidden control sequence found|Incomplete \\if)", re.MULTILINE)
+_GIVEN_UP: Final = re.compile(r"^(?:\(That makes 100 errors|\*\*\* \(interwoven)", re.MULTILINE)
+
+Verdict = Literal["drawn", "no page", "unsure"]
+
+
+def broken_document(template: Template, formulas: Sequence[str], canary: str, *, nonce: str) -> str:
+    """A document in which a known formula stands before each of these and after the last."""
+    set_up = _SET_UP.replace("STATE", _STATE).replace("NONCE", nonce).replace("BLACK", BLACK[template.program])
+    texts = [canary]
+    for tex in formulas:
+        start = begun(tex)
+        texts += [tex if start is None else rf"{start.start}\LoupeRunsOn\LoupeHere {start.closing}", canary]
+    pages = (f"\\LoupePage{at}.\n{displayed(template, tex)}\\end{{document}}\n" for at, tex in enumerate(texts))
+    return f"{preamble(template)}{set_up}{''.join(pages)}\\LoupePage{len(texts)}.\n\\csname @@end\\endcsname\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A line of the log: what is said, the pages shipped so far, and the state of TeX; and the log up to the next."""
+
+    name: str
+    pages: int
+    state: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of one formula: the page that it began on, how many it takes, and whether it does not fit them."""
+
+    verdict: Verdict
+    page: int
+    pages: int = 0
+    overfull: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of a run: the verdicts that are believed, in order.
+
+    `is_sound`: all known formulas look alike. `stopped_at`: the formula that ended the run before its time, -1 where
+    none did; `is_lost`: it would have ended alone as well, without a page, if all before it are as they should be.
+    """
+
+    verdicts: Sequence[Judged] = ()
+    is_sound: bool = False
+    stopped_at: int = -1
+    is_lost: bool = False
+
+
+def read_trial(formulas: Sequence[str], log: str, pdf: bytes, nonce: str) -> Trial:
+    """What the log and the known formulas on the pages say of each of these."""
+    spans = _spans(log, nonce)
+    if 1 < len(spans) < 2 * len(formulas) + 2:
+        at = (len(spans) - 2) // 2
+        return Trial(stopped_at=at, is_lost=len(spans) % 2 == 0 and _is_lost(formulas[at], spans[-1]))
+    if len(spans) < 2 or not pdf:
+        return Trial()
+    with PageReader(pdf) as reader:
+        if len(reader) != spans[-1][0].pages:
+            return Trial()
+        known = [_known(span, reader) for span in spans[:-1:2]]
+    unlike = next((at for at, one in enumerate(known) if one is None or one != known[0]), len(known))
+    state = known[0][0] if known[0] else ""
+    verdicts = [
+        _judged_alone(tex, spans[2 * at + 1], spans[2 * at + 2][0].pages, state)
+        for at, tex in enumerate(formulas[:unlike])
+    ]
+    return Trial(verdicts, is_sound=unlike == len(known))
+
+
+def _spans(log: str, nonce: str) -> list[list[_Event]]:
+    """The events from the start of each formula to that of the next, as far as nothing is missing."""
+    parts = re.split(rf"^{nonce} (\w+) (\d+) (\d+ \w+ -?\d+)$", log, flags=re.MULTILINE)
+    spans: list[list[_Event]] = []
+    for name, pages, state, text in zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True):
+        event = _Event(name, int(pages), state, text)
+        if name == str(len(spans)):
+            spans.append([event])
+        elif name.isdigit():
+            break
+        elif spans:
+            spans[-1].append(event)
+    return spans
+
+
+def _known(span: Sequence[_Event], reader: PageReader) -> tuple[str, object] | None:
+    """The state in which TeX left the known formula, and how that looks; None where it is not one page."""
+    end = next((event for event in span if event.name == "over"), None)
+    if end is None or end.pages != span[0].pages + 1:
+        return None
+    ink = reader.ink(span[0].pages)
+    return (end.state, (ink.size, ink.colours)) if ink.colours else None
+
+
+def _judged_alone(tex: str, span: Sequence[_Event], pages_then: int, state: str) -> Judged:
+    began = span[0].pages
+    if begun(tex) is not None:
+        return Judged("no page" if _ran(span) else "unsure", began)
+    if span[1:] and span[1].name == "loop":
+        is_lost = span[1].pages == began and is_endless(span[0].text)
+        return Judged("no page" if is_lost else "unsure", began)
+    end = next((event for event in span if event.name == "over"), None)
+    if end is None or end.state != state or end.pages != pages_then or would_give_up(span[0].text):
+        return Judged("unsure", began)
+    if end.pages == began:
+        return Judged("no page", began)
+    return Judged("drawn", began, end.pages - began, any(is_overfull(event.text) for event in span))
+
+
+def _ran(span: Sequence[_Event]) -> bool:
+    """Whether TeX came to the command whose argument never ends, with no page shipped."""
+    return any(event.name == "ran" and event.pages == span[0].pages for event in span)
+
+
+def _is_lost(tex: str, span: Sequence[_Event]) -> bool:
+    """Whether a formula that ended the run ends it alone, too, and without a page."""
+    if begun(tex) is not None:
+        return _ran(span)
+    began, last = span[0], span[-1]
+    if last.name == "lost":
+        # The end of the document was taken for a part of an argument: alone, TeX would look on to the end of the file.
+        return len(span) == 2 and last.pages == began.pages and bool(_SWALLOWED.search(began.text))
+    return len(span) == 1 and bool(_GIVEN_UP.search(last.text)) and "[1" not in last.text
+
+
+#: At so many errors TeX gives up; where they are known to be endless, fewer tell the same of the next pair.
+_MOST: Final = 100
+_FEW: Final = 4
+#: TeX counts one or two braces too many: at `&` or `\cr`, in mathematics of its own and in the cell.
+_IN_MATHEMATICS: Final = {"Missing } inserted.", "Extra }, or forgotten $."}
+_IN_CELL: Final = {"Missing } inserted.", "Missing \\cr inserted."}
+#: It counts more than two too many or too few.
+_FAR: Final = {"Misplaced \\cr.", "Missing \\cr inserted."}
+_UP: Final = r"\iffalse{\fi"
+_DOWN: Final = r"\iffalse}\fi"
+#: As nothing says which, one way is tried, and then further the other.
+_TURNS: Final = (_DOWN,) * 8 + (_UP,) * 24 + (_DOWN,) * 64
+_ERROR: Final = re.compile(r"^! (.*?) *$", re.MULTILINE)
+_PROMPT: Final = "\n? "
+#: TeX asks for another file, or has come to the end of this one.
+_LAST: Final = ("file name: ", "\n*")
+_SHIPPED: Final = re.compile(r"\[\d+")
+
+
+def would_give_up(log: str) -> bool:
+    """Whether this part of a log has so many errors that TeX, where nobody answers, may give up."""
+    return len(_ERROR.findall(log)) >= _MOST
+
+
+def is_endless(log: str) -> bool:
+    """Whether this part of a log ends with so many errors of such a pair that TeX gives up."""
+    return bool(_endless_pair(_ERROR.findall(log), _MOST))
+
+
+def _endless_pair(errors: list[str], times: int) -> set[str]:
+    """The pair of which the last errors are, so many times; an empty set where they are not."""
+    last = errors[-times:]
+    pair = set(last[-2:])
+    alternating = len(last) == times and last == last[-2:] * (times // 2)
+    return pair if alternating and pair in (_IN_MATHEMATICS, _IN_CELL, _FAR) else set()
+
+
+class Helper:
+    """Answers to TeX in one run: it goes on, until errors are endless. `mark` is the command that logs it."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._errors: list[str] = []
+        self._is_endless = False
+        self._turns = 0
+
+    def __call__(self, said: str) -> str | None:
+        """The answer; "" where TeX does not ask yet, None where there is none."""
+        if not said.endswith(_PROMPT):
+            return None if said.endswith(_LAST) else ""
+        if _SHIPPED.search(said):
+            self._errors, self._is_endless, self._turns = [], False, 0
+        self._errors += _ERROR.findall(said)[-1:]
+        pair = _endless_pair(self._errors, _FEW if self._is_endless else _MOST)
+        if pair:
+            mark = "" if self._is_endless else self._mark
+            self._is_endless = True
+            return f"i{mark}{self._way_out(pair)}\n"
+        # Endless in another way, or beyond help: let TeX give up.
+        return "q\n" if len(self._errors) > 4 * _MOST else "\n"
+
+    def _way_out(self, pair: set[str]) -> str:
+        if pair == _FAR:
+            self._turns += 1
+            return _TURNS[self._turns % len(_TURNS)]
+        return _DOWN if pair == _IN_CELL else _UP * 3

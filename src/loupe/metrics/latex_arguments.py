@@ -1,4 +1,4 @@
-r"""Which arguments pylatexenc 2.10 takes a macro or an environment to have: `*`, `[` optional, `{` one expression.
+"""List the arguments that macros and environments of pylatexenc 2.10 take: `*`, `[` optional, `{` one expression.
 
 Source: the default context of pylatexenc 2.10. Its macros for the exercise sheets of one university are among them.
 """
