@@ -8,17 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.support.command_line import installed
+from tests.support.command_line import needs_all_features
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-DOCUMENTED = re.findall(r"(?m)^## `loupe (\w+)`", (REPOSITORY / "docs/cli.md").read_text("utf-8"))
-
-
-@pytest.mark.skipif(len(installed(zip(DOCUMENTED))) < len(DOCUMENTED), reason="a feature is gone, and its help")
+@needs_all_features()
 def test_the_page_equals_the_real_help(tmp_path: Path) -> None:
     script, made = REPOSITORY / "script" / "make_cli_docs.py", tmp_path / "cli.md"
     subprocess.run([sys.executable, script, made], check=True, env={**os.environ, "COLUMNS": "60"})

@@ -11,7 +11,7 @@ import pytest
 from script.make_profile_docs import ENGINES, documents
 
 from tests.house.test_docs import examples, what_is_wrong
-from tests.support.command_line import needs_engine
+from tests.support.command_line import needs_all_features
 
 AGAIN = "run: python script/make_profile_docs.py"
 
@@ -21,7 +21,7 @@ def pages() -> dict[str, str]:
     return documents()
 
 
-@needs_engine("glm-ocr-pipeline")
+@needs_all_features()
 def test_the_table_is_made_from_the_profiles(pages: dict[str, str]) -> None:
     assert (ENGINES / "profiles.md").read_text("utf-8") == pages["profiles.md"], AGAIN
 

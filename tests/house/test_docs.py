@@ -21,7 +21,7 @@ from loupe.benchmarks.registry import benchmark_ids
 from loupe.cli.shared.top import root
 from loupe.engines.registry import engine_kinds, profile_names
 from tests.data.test_data_layouts import feature, parquet
-from tests.support.command_line import loupe
+from tests.support.command_line import loupe, needs_all_features
 
 ROOT = Path(__file__).parents[2]
 #: Pages that script/make_profile_docs.py makes, and git ignores: tests/engines/test_profile_docs.py looks at them.
@@ -49,6 +49,7 @@ def page(request: pytest.FixtureRequest) -> Path:
     return path
 
 
+@needs_all_features()
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=name)
 def test_every_link_to_a_file_or_heading_leads_there(page: Path) -> None:
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -103,6 +104,7 @@ def test_every_document_of_the_docs_folder_is_listed_in_its_readme() -> None:
     assert [other for other in others if other != "README.md" and f"]({other})" not in listed] == []
 
 
+@needs_all_features()
 def test_every_loupe_command_in_a_document_exists_with_the_options_given(page: Path) -> None:
     wrong = [f"{line}: {trouble}" for line in examples(page) if (trouble := what_is_wrong(line))]
     assert wrong == []
@@ -159,6 +161,7 @@ def test_a_wrong_command_option_or_engine_in_a_document_is_found() -> None:
     assert [what_is_wrong(line) for line in right] == [""] * 4
 
 
+@needs_all_features()
 def test_the_readme_names_only_benchmarks_that_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     named = {
@@ -219,6 +222,7 @@ def test_no_tracked_file_names_a_folder_of_one_machine_or_a_package_index(tracke
     assert found == []
 
 
+@needs_all_features()
 def test_the_places_that_the_design_names_exist() -> None:
     """Every path in the table "Where to look" lies below src/loupe."""
     page = (ROOT / "docs/design.md").read_text("utf-8")

@@ -14,12 +14,14 @@ from script.test_installs import ROOT, fill
 
 from loupe.cli.shared.errors import describe
 from loupe.data.extras import EXTRAS
+from tests.support.command_line import needs_all_features
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 #: Benchmarks with all that extras ever brought: tables, matching, formulas, words, passages, facts.
 NAMES = ("dp_bench", "omnidocbench", "mdpbench", "olmocr_bench", "fox", "ocrbench_v2")
 
 
+@needs_all_features()
 def test_commands_work_without_extras_or_name_the_one_that_they_need(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     fill(folder, NAMES)

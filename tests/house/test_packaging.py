@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import loupe
+from tests.support.command_line import needs
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -33,7 +34,11 @@ MOST_PACKAGES = 35
 
 
 @pytest.mark.parametrize(
-    "words", ["--help", "--version", "run --help", "score --help", "serve --help", "review tests --help"]
+    "words",
+    [
+        *("--help", "--version", "run --help", "score --help", "review tests --help"),
+        pytest.param("serve --help", marks=needs("serve")),
+    ],
 )
 def test_the_help_imports_nothing_heavy(words: str) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "loupe", *words.split()]

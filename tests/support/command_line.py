@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -106,6 +107,14 @@ def needs(name: str) -> pytest.MarkDecorator:
 def needs_engine(name: str) -> pytest.MarkDecorator:
     """Skip a test without this engine: a feature may be gone."""
     return pytest.mark.skipif(name not in known_names(), reason=f"there is no engine {name}")
+
+
+def needs_all_features() -> pytest.MarkDecorator:
+    """Skip a test of documents that name every feature if one is gone."""
+    page = Path(__file__).parents[2] / "docs/cli.md"
+    documented = re.findall(r"(?m)^## `loupe (\w+)`", page.read_text("utf-8"))
+    whole = len(installed((name,) for name in documented)) == len(documented) and "glm-ocr-pipeline" in known_names()
+    return pytest.mark.skipif(not whole, reason="a feature is gone that documents name")
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
