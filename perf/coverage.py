@@ -15,14 +15,25 @@ import argparse
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coverage_of_differences import print_power, print_sparse, print_together
 from coverage_of_others import print_others, print_promises
+from coverage_of_skew import (
+    SEED,
+    Draw,
+    Drawn,
+    Floats,
+    Shape,
+    Simulated,
+    measures,
+    print_noted,
+    print_seeds,
+    to_rows,
+)
 from loupe.stats import curves
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import resample
@@ -33,26 +44,11 @@ from loupe.stats.permutation import contrasts
 from loupe.stats.stopping import FEWEST, Ends, Goal, decide
 from loupe.types import Estimate, Measure, SampleScores, Score
 
-Floats: TypeAlias = NDArray[np.float64]
-Shape: TypeAlias = tuple[int, int]
-#: Both counts of every cluster (rows) in every repeat (columns), and the true value, or one for every repeat.
-Drawn: TypeAlias = tuple[Floats, Floats, float | Floats]
-Draw: TypeAlias = Callable[[np.random.Generator, Shape], Drawn]
-SEED = 20240607
 REPEATS = {30: 4000, 200: 2000, 1000: 1000}
 FEW = {2: 4000, 3: 4000, 5: 4000, 9: 4000, 10: 4000, 15: 4000}
 #: With so many, every simulated benchmark has an interval.
 FEWEST_SURE = 15
 AT_ONCE = 500
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """A benchmark: how the counts of its clusters come about. A stress test goes beyond what the method can do."""
-
-    title: str
-    draw: Draw
-    stress: bool = False
 
 
 def passes(lowest: float, highest: float) -> Draw:
@@ -114,27 +110,12 @@ BENCHMARKS = (
 )
 
 
-def to_rows(first: Floats, second: Floats) -> list[Row]:
-    """Column r of the counts becomes measure r; rows are clusters."""
-    counts = np.stack([first, second], axis=-1).tolist()
-    return [
-        (str(cluster), Score(measure=str(repeat), counts=tuple(pair)))
-        for cluster, pairs in enumerate(counts)
-        for repeat, pair in enumerate(pairs)
-    ]
-
-
 def to_samples(rows: list[Row]) -> list[SampleScores]:
     """One sample for each cluster."""
     samples: dict[str, list[Score]] = {}
     for cluster, score in rows:
         samples.setdefault(cluster, []).append(score)
     return [SampleScores(sample=cluster, scores=scores) for cluster, scores in samples.items()]
-
-
-def measures(number: int) -> list[Measure]:
-    """One measure per repeat."""
-    return [Measure(name=str(index)) for index in range(number)]
 
 
 def covered(benchmark: Simulated, clusters: int, repeats: int) -> tuple[float, float, float]:
@@ -409,7 +390,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=float, default=1.0, help="factor on the number of repeats")
     parser.add_argument(
         "--only",
-        choices=["few", "sparse", "together", "power", "others", "promises", "stopping", "curves"],
+        choices=["few", "seeds", "noted", "sparse", "together", "power", "others", "promises", "stopping", "curves"],
         help="these tables alone",
     )
     chosen = parser.parse_args()
@@ -421,6 +402,10 @@ def main() -> None:
     if chosen.only in (None, "few"):
         print_coverage("few clusters", covered, {few: max(1, int(number * factor)) for few, number in FEW.items()})
         print_parts(max(1, int(1000 * factor)))
+    if chosen.only in (None, "seeds"):
+        print_seeds(BENCHMARKS)
+    if chosen.only in (None, "noted"):
+        print_noted(BENCHMARKS, max(1, int(1000 * factor)))
     if chosen.only in (None, "sparse"):
         print_sparse(max(1, int(1000 * factor)))
     if chosen.only in (None, "together"):

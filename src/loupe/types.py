@@ -226,8 +226,7 @@ def reference_text(sample: Sample) -> str:
 #: What samples without an answer are to the numbers of a benchmark.
 FailedAre: TypeAlias = Literal["empty", "left out", "partly left out"]
 
-#: Options of a benchmark are the keyword parameters of its `load`; the first parameter is the data folder, or None
-#: without `--data`: then `loupe.data.hub.store.default_root(id)`.
+#: Keyword parameters are options. The first is the data folder; None: `loupe.data.hub.store.default_root(id)`.
 Load: TypeAlias = Callable[..., Iterable[Sample]]
 ScoreFunction: TypeAlias = Callable[[Sample, Prediction], list[Score] | Scored]
 #: Does work for many samples at once that scoring each of them would do again, and leaves it where `score` finds it.
@@ -540,12 +539,13 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A value with its 95 % interval; `n` counts units (pages, tables, facts). None: not computed."""
+    """A value with its 95 % interval, perhaps too short if `few_carry_error`; `n` counts units. None: not computed."""
 
     value: float | None
     low: float | None = None
     high: float | None = None
     n: int = 0
+    few_carry_error: bool = False
 
 
 class PublishedRow(msgspec.Struct, frozen=True, kw_only=True):

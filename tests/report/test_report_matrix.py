@@ -143,7 +143,7 @@ def test_compare_without_arguments_as_json_is_the_same_table_with_intervals_and_
     assert [column["name"] for column in table["columns"]] == ["mydocs@1"]
     (cell,) = table["rows"][0]["cells"].values()
     assert (cell["failed"], cell["total"]) == (1, 6) and cell["signature"].startswith("mydocs:1|n:6|")
-    assert set(cell["headline"]) == {"value", "low", "high", "n"}
+    assert set(cell["headline"]) == {"value", "low", "high", "n", "few_carry_error"}
 
 
 def test_compare_where_nothing_was_run_says_so(tmp_path: Path) -> None:

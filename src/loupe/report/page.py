@@ -31,10 +31,11 @@ from loupe.results.interval_words import interval_caption
 from loupe.results.partial_runs import left_out_sentences
 from loupe.results.published import leaderboard_rows, source_numbers
 from loupe.results.ranking import how_ranked, ranks_of, standings_of, visible_to_best
-from loupe.results.sections import part_of_published
+from loupe.results.sections import part_of_published, short_intervals
 from loupe.results.unverified import accepted_drafts, review_of, unverified_warning
 from loupe.results.verdict import Contender, Verdict, verdict
 from loupe.stats.ranks import Standings
+from loupe.types import Result
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -195,7 +196,7 @@ def group_context(group: SampledGroup) -> JsonObject:
         "warnings": [
             {"engine": entrant.label, "text": warning.removeprefix(f"{entrant.label}: ")}
             for entrant in group.entrants
-            for warning in (group.flags.warnings(entrant.result) if entrant.result else ["not scored yet"])
+            for warning in _warnings(group, entrant.result)
         ],
         "engines": [entrant.label for entrant in group.entrants],
         "columns": leaderboard.columns(group)[: leaderboard.COLUMN_LIMIT],
@@ -257,6 +258,13 @@ def _pictures(found: Sequence[Tradeoff]) -> list[tuple[str, Markup, str]]:
     widths = (("wide-screen", FULL if len(found) == 1 else WIDTH), ("narrow-screen", NARROW))
     sized = [(kind, replace(each, width=width)) for each in found for kind, width in widths]
     return [(kind, Markup(tradeoff_svg(each)), " ".join(left_over(each))) for kind, each in sized]
+
+
+def _warnings(group: Group, result: Result | None) -> list[str]:
+    """Return what must be known beside the numbers of one run."""
+    if result is None:
+        return ["not scored yet"]
+    return [*group.flags.warnings(result), *filter(None, [short_intervals(result)])]
 
 
 def _part(group: Group) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from loupe.results.group_titles import shown_version
+from loupe.results.group_titles import listed, shown_version
 from loupe.results.scored_here import marked
 from loupe.results.speed import speed_rows
 from loupe.types import FAILED, Estimate, FailedAre, Result
@@ -236,10 +236,29 @@ def _below_measures(result: Result, note: str) -> list[Section]:
 
 
 def notes_of(result: Result) -> list[str]:
-    """Return what must stand next to the values of one run: that they are over a part, that drafts are their truth."""
+    """Return what must stand next to the values of one run.
+
+    They may be over a part, drafts may be their truth, and intervals may be too short.
+    """
     from loupe.results.unverified import accepted_drafts  # brings in the metrics, which `--help` can do without
 
-    return [line for line in (part_of_published(result), accepted_drafts([result])) if line]
+    return [line for line in (part_of_published(result), accepted_drafts([result]), short_intervals(result)) if line]
+
+
+def short_intervals(result: Result) -> str:
+    """Return that few pages carry most of the error, with the measures concerned; "" if none is.
+
+    >>> cer = Estimate(value=0.1, low=0.05, high=0.2, n=30, few_carry_error=True)
+    >>> short_intervals(Result(benchmark="b", version="1", engine="e", signature="", headline="cer",
+    ...     measures={"cer": cer}, directions={"cer": False}, units={"cer": "fraction"}))
+    'few pages carry most of the error in cer: the interval may be too short'
+    """
+    flagged = [name for name, one in result.measures.items() if one.few_carry_error and one.low is not None]
+    names = [name for name in flagged if not says_twice([result], name)]
+    if not names:
+        return ""
+    intervals = "the interval" if len(names) == 1 else "the intervals"
+    return f"few pages carry most of the error in {listed(names)}: {intervals} may be too short"
 
 
 def part_of_published(result: Result) -> str:

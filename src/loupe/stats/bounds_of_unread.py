@@ -24,6 +24,8 @@ from loupe.stats.clusters import Floats
 ENOUGH = 30.0
 #: Differences of so many clusters show how large a difference can be.
 _SEVERAL = 3.0
+#: What clusters add to an error that few of them carry has at least this skewness.
+_SKEWED = 0.25
 _NORMAL = NormalDist()
 _STEPS = 80
 #: Ends are found to this part of the range that is left open.
@@ -137,6 +139,25 @@ def evidence(influence: Floats) -> float:
         return float(known.size)
     squares = (apart / largest) ** 2
     return float(squares.sum() ** 2 / (squares**2).sum())
+
+
+def few_carry(losses: Floats) -> bool:
+    """Return whether few clusters carry most of an error, so that its interval may be too short.
+
+    `losses` are what each cluster adds to the error. Few are fewer than a third, by their effective number
+    (Σ d)² / Σ d², if the losses are skewed towards large ones.
+
+    >>> few_carry(np.array([8.0, 1.0] + [0.0] * 7)), few_carry(np.array([2.0, 1.0] * 6))
+    (True, False)
+    """
+    largest = float(losses.max(initial=0.0))
+    if largest <= _ROUNDED:
+        return False
+    parts = np.maximum(losses / largest, 0.0)
+    if float(parts.sum() ** 2) >= parts.size / 3 * float((parts**2).sum()):
+        return False
+    apart = parts - parts.mean()
+    return float((apart**3).mean()) > _SKEWED * float((apart**2).mean()) ** 1.5
 
 
 def _highest(apart: Floats, weights: Floats) -> float:

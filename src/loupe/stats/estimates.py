@@ -12,8 +12,8 @@ import numpy as np
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import CONFIDENCE, Resampled, can_vary, interval, resample
-from loupe.stats.bounds_of_unread import Contributions
-from loupe.stats.clusters import Clustered, MeasureRows, Row, sort_into_clusters
+from loupe.stats.bounds_of_unread import Contributions, few_carry
+from loupe.stats.clusters import Clustered, Floats, MeasureRows, Row, sort_into_clusters
 from loupe.stats.proportions import exact_interval
 from loupe.types import Estimate, Measure
 
@@ -41,7 +41,7 @@ def estimate_clustered(analysis: Analysis, scores: Clustered, *, fewest: int = 2
         of_measure = scores.measures.get(measure.name)
         n = len(scores.labels) if of_measure is None else len(of_measure.counts)
         answers = None if of_measure is None else right_or_wrong(measure, of_measure)
-        results[measure.name] = _estimate(found.get(measure.name), n, answers, fewest=fewest)
+        results[measure.name] = _estimate(measure, found.get(measure.name), n, answers, fewest=fewest)
     return results
 
 
@@ -81,11 +81,29 @@ def is_share(measure: Measure) -> bool:
     return measure.value is None and measure.unit == "fraction" and measure.higher_is_better
 
 
-def _estimate(values: Resampled | None, n: int, answers: Contributions | None, *, fewest: int) -> Estimate:
+def _estimate(
+    measure: Measure, values: Resampled | None, n: int, answers: Contributions | None, *, fewest: int
+) -> Estimate:
     if values is None:
         return Estimate(value=None)
     if not math.isfinite(values.point):
         return Estimate(value=None, n=n)
     ends = interval_of(values, answers) if values.draws.size and values.clusters >= fewest else None
-    low, high = ends or (None, None)
-    return Estimate(value=values.point, low=low, high=high, n=n)
+    if ends is None:
+        return Estimate(value=values.point, n=n)
+    # An exact interval is long enough.
+    few = answers is None and few_carry(_losses(measure, values))
+    return Estimate(value=values.point, low=ends[0], high=ends[1], n=n, few_carry_error=few)
+
+
+def _losses(measure: Measure, values: Resampled) -> Floats:
+    """Return what each cluster adds to the error, for every kind of measure: by how much it moves it, and its part.
+
+    None of a measure without a perfect value. Clusters that do not move a measure do not have it.
+    """
+    if measure.unit == "number" and not measure.bounded:
+        return np.zeros(0)
+    error = 1 - values.point if measure.higher_is_better else values.point
+    moves = measure.merit(1.0) * (values.left_out - values.point)
+    moves = moves[np.isfinite(moves) & (moves != 0)]
+    return moves + error / max(moves.size, 1)
