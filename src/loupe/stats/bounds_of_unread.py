@@ -157,7 +157,7 @@ def few_carry(losses: Floats) -> bool:
     if float(parts.sum() ** 2) >= parts.size / 3 * float((parts**2).sum()):
         return False
     apart = parts - parts.mean()
-    return float((apart**3).mean()) > _SKEWED * float((apart**2).mean()) ** 1.5
+    return float((apart**3).mean()) > _SKEWED * math.sqrt(float((apart**2).mean())) ** 3
 
 
 def _highest(apart: Floats, weights: Floats) -> float:

@@ -106,4 +106,5 @@ def _losses(measure: Measure, values: Resampled) -> Floats:
     error = 1 - values.point if measure.higher_is_better else values.point
     moves = measure.merit(1.0) * (values.left_out - values.point)
     moves = moves[np.isfinite(moves) & (moves != 0)]
-    return moves + error / max(moves.size, 1)
+    losses: Floats = moves + error / max(moves.size, 1)
+    return losses
