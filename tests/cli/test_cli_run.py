@@ -40,7 +40,7 @@ def test_run_prints_the_table_the_signature_and_the_folder_and_nothing_else_on_s
 def test_json_is_one_object_with_value_interval_and_n_of_every_measure(here: Path) -> None:
     done = loupe("run", "mydocs", *RIGHT, "--json", cwd=here)
     result = json.loads(done.stdout)
-    assert set(result["measures"]["text_similarity"]) == {"value", "low", "high", "n"}
+    assert set(result["measures"]["text_similarity"]) == {"value", "low", "high", "n", "few_carry_error"}
     assert (result["measures"]["text_similarity"]["value"], result["run"]) == (1.0, str(RUN))
 
 
