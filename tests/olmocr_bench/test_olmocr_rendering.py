@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.server
+import json
 import os
 import signal
 import sqlite3
@@ -17,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from loupe.benchmarks.olmocr_bench.equations import MathOutcome, prepare_questions, render_and_match
 from loupe.benchmarks.shared.equations.rendering.drawing import LONGEST_EQUATION, Drawing, DrawingCache
 from loupe.benchmarks.shared.equations.rendering.renderer import EquationBrowser, Renderer
 from loupe.data.hub.katex import katex_folder
 from loupe.errors import LoupeError
+from tests.support.command_line import loupe
 from tests.support.math_renderer import fresh_renderer, need_renderer
 
 pytestmark = pytest.mark.browser
@@ -289,3 +292,19 @@ def test_a_process_that_is_killed_leaves_nothing_that_the_next_one_does_not_clea
     assert folder.name.startswith(f"loupe-browser-{os.getpid()}-")
     browser.close()
     assert list(short.iterdir()) == []
+
+
+def test_the_check_of_a_folder_names_math_that_any_equation_would_pass(tmp_path: Path) -> None:
+    Image.new("RGB", (40, 30), "white").save(tmp_path / "a.png")
+    (tmp_path / "loupe.toml").write_text('[benchmark]\ntask = "facts"\n')
+    (tmp_path / "samples.jsonl").write_text('{"id": "a", "image": "a.png"}\n')
+    maths = {"wrong": "\\nosuchcommand{x}", "blank": "\\quad", "right": "\\frac{a}{b}"}
+    common = {"pdf": "a.png", "page": 1, "type": "math", "checked": "verified"}
+    rows = [json.dumps(common | {"id": ident, "math": math}) for ident, math in maths.items()]
+    (tmp_path / "facts.jsonl").write_text("\n".join(rows) + "\n")
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LOUPE_KATEX_DIR": str(katex_folder())}
+    done = loupe("bench", "check", tmp_path, cwd=tmp_path, env=environment)
+    assert done.returncode == 2 and "right:" not in done.stderr + done.stdout
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "wrong: KaTeX does not draw its equation, so it would hold for every answer with one: KaTeX" in said
+    assert "blank: KaTeX does not draw its equation" in said and "2 problems" in said

@@ -260,7 +260,7 @@ def _pictures(found: Sequence[Tradeoff]) -> list[tuple[str, Markup, str]]:
     return [(kind, Markup(tradeoff_svg(each)), " ".join(left_over(each))) for kind, each in sized]
 
 
-def _warnings(group: Group, result: Result | None) -> list[str]:
+def _warnings(group: SampledGroup, result: Result | None) -> list[str]:
     """Return what must be known beside the numbers of one run."""
     if result is None:
         return ["not scored yet"]

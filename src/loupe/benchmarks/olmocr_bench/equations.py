@@ -24,7 +24,15 @@ from loupe.benchmarks.shared.equations.rendering.drawing import Drawing
 from loupe.benchmarks.shared.equations.rendering.renderer import check_tools, renderer_versions, the_renderer
 from loupe.errors import LoupeError, MissingToolError
 
-__all__ = ["MathOutcome", "check_tools", "one_sample", "prepare_questions", "render_and_match", "renderer_versions"]
+__all__ = [
+    "MathOutcome",
+    "check_tools",
+    "in_anything",
+    "one_sample",
+    "prepare_questions",
+    "render_and_match",
+    "renderer_versions",
+]
 
 #: Equations of a page that a reference is compared with, the likest first. Upstream takes all; pages have up to 300.
 MOST_EQUATIONS = 2_000
@@ -96,6 +104,14 @@ def prepare_questions(questions: Iterable[tuple[str, Sequence[str]]]) -> None:
             measured[1].extend(equations[place] for place in glance.open)
     for each in measured:
         renderer.prepare(each, measured=True)
+
+
+def in_anything(references: Iterable[str]) -> dict[str, str]:
+    """Return the references that `render_and_match` finds in any equation, with the reason. Raises as it does."""
+    references = list(dict.fromkeys(references))
+    drawings = zip(references, the_renderer().draw(references) if references else (), strict=True)
+    found = {each: drawing for each, drawing in drawings if drawing.lost or _is_in_anything(drawing)}
+    return {each: drawing.error or drawing.lost or "nothing of it is to be seen" for each, drawing in found.items()}
 
 
 def _check_reference(reference: str, drawing: Drawing) -> None:

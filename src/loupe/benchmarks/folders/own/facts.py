@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +19,8 @@ from loupe.benchmarks.folders.own.config import FolderConfig, Problem
 from loupe.benchmarks.folders.own.normalization import Comparison
 from loupe.benchmarks.folders.own.rows import Status, TruthState, file_name, page_source, paths_of, truth_state
 from loupe.benchmarks.olmocr_bench.dataset import PageTruth, PdfTests
-from loupe.benchmarks.olmocr_bench.records import PageTest, TestRecordError, read_test
+from loupe.benchmarks.olmocr_bench.records import MathRule, PageTest, TestRecordError, read_test
+from loupe.errors import MissingToolError
 from loupe.explanation import Fact
 from loupe.files.folder import Folder
 from loupe.files.json_lines import bounded_lines
@@ -195,6 +197,17 @@ def fact_hooks(folder: Path) -> dict[str, Any]:
 def asked_as(task: str) -> str:
     """What engines are asked for: pages, where facts about them are tested."""
     return ASKED_AS if task == TASK else task
+
+
+def undrawn_math(facts: Mapping[Place, PageFacts]) -> Iterator[tuple[str, str]]:
+    """Yield the ids of math tests that any equation passes, with the reason; none where nothing draws equations."""
+    from loupe.benchmarks.olmocr_bench.equations import in_anything
+
+    rules = {test.id: test.rule for page in facts.values() for test in page.tests}
+    sought = {ident: rule.math for ident, rule in rules.items() if isinstance(rule, MathRule)}
+    with suppress(MissingToolError):
+        reasons = in_anything(sought.values())
+        yield from ((ident, reasons[math]) for ident, math in sought.items() if math in reasons)
 
 
 def _have_math(facts: Mapping[Place, PageFacts]) -> bool:

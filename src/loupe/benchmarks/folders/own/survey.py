@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from loupe.benchmarks.folders.own.config import CONFIG, MOST_CLASSES, SAMPLES, FolderConfig, Problem, read_config
-from loupe.benchmarks.folders.own.facts import FACTS, TASK, place_of, read_facts, state_of
+from loupe.benchmarks.folders.own.facts import FACTS, TASK, place_of, read_facts, state_of, undrawn_math
 from loupe.benchmarks.folders.own.rows import (
     Row,
     file_name,
@@ -281,6 +281,9 @@ def _fact_problems(shown: Path, folder: Path, config: FolderConfig) -> Iterator[
             message = f"no sample of the task facts has page {page} of {file!r}"
             hint = f"add it to {SAMPLES}, or remove its tests"
             yield Problem(file=str(shown / FACTS), message=message, hint=hint)
+    for ident, why in undrawn_math(facts):
+        message = f"{ident}: KaTeX does not draw its equation, so it would hold for every answer with one: {why}"
+        yield Problem(file=str(shown / FACTS), message=message, hint="mend its `math`, or set `checked` to rejected")
 
 
 def repeated(folder: Path, row: Row, seen: dict[str, tuple[int, str]]) -> Iterator[Problem]:
