@@ -297,7 +297,7 @@ def test_a_process_that_is_killed_leaves_nothing_that_the_next_one_does_not_clea
 def test_the_check_of_a_folder_names_math_that_any_equation_would_pass(tmp_path: Path) -> None:
     Image.new("RGB", (40, 30), "white").save(tmp_path / "a.png")
     (tmp_path / "loupe.toml").write_text('[benchmark]\ntask = "facts"\n')
-    (tmp_path / "samples.jsonl").write_text('{"id": "a", "image": "a.png"}\n')
+    (tmp_path / "samples.jsonl").write_text('{"id": "a", "image": "a.png", "reference": null}\n')
     maths = {"wrong": "\\nosuchcommand{x}", "blank": "\\quad", "right": "\\frac{a}{b}"}
     common = {"pdf": "a.png", "page": 1, "type": "math", "checked": "verified"}
     rows = [json.dumps(common | {"id": ident, "math": math}) for ident, math in maths.items()]
