@@ -16,7 +16,7 @@ from typing import Any
 from loupe.cli.shared.engine_settings import caution
 from loupe.cli.shared.profile_text import server_commands
 from loupe.data.toml import as_toml, toml_key
-from loupe.engines.environments.settings import Settings as Environment
+from loupe.engines.environments.places import Settings as Environment
 from loupe.engines.registry import BUILT_IN, Profile, load_profile, packaged_profiles
 from loupe.engines.services.settings import Settings as Service
 

@@ -20,8 +20,7 @@ from tests.support.cloud_services import cloud_service, google_document, textrac
 
 from loupe.data.toml import as_toml
 from loupe.engines.environments.making import make
-from loupe.engines.environments.places import megabytes, wanted
-from loupe.engines.environments.settings import Settings
+from loupe.engines.environments.places import Settings, megabytes, wanted
 from loupe.engines.registry import BUILT_IN, load_profile
 
 PROFILES = sorted((BUILT_IN / "packages").glob("*.toml"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loupe.api.reports import report
     from loupe.api.runs import Run, ScoredSample, load_run
     from loupe.api.scoring import score
-    from loupe.engines.in_process import Page
+    from loupe.engines.shared.functions import Page
     from loupe.errors import LoupeError
     from loupe.types import Estimate, Failure, Output
 else:
@@ -57,7 +57,7 @@ _PLACES = {
     "Failure": "loupe.types:Failure",
     "LoupeError": "loupe.errors:LoupeError",
     "Output": "loupe.types:Output",
-    "Page": "loupe.engines.in_process:Page",
+    "Page": "loupe.engines.shared.functions:Page",
     "Run": "loupe.api.runs:Run",
     "ScoredSample": "loupe.api.runs:ScoredSample",
     "arun": "loupe.api.reading:arun",

@@ -14,7 +14,7 @@ from PIL import Image
 from PIL.Image import Image as Picture
 
 import loupe
-from loupe.engines.in_process.functions import function_of
+from loupe.engines.shared.functions import function_of
 from loupe.types import Engine, Output, Request
 
 PictureOrNone = Picture | None
@@ -157,7 +157,7 @@ def test_an_option_that_is_no_mapping_is_refused() -> None:
 #: object among its constants.
 SOURCELESS = """
 import functools
-from loupe.engines.in_process.functions import function_of
+from loupe.engines.shared.functions import function_of
 space = {}
 exec('''
 def read(page):

@@ -24,8 +24,7 @@ from PIL.Image import Image
 
 import loupe
 from loupe.api.temporary import TemporaryFolder
-from loupe.engines.in_process.asking import open_function
-from loupe.engines.in_process.functions import function_of
+from loupe.engines.shared.functions import function_of, open_function
 from loupe.results.exports.sample_tables import write_csv
 from loupe.runs.drawn import draw_stratified
 from loupe.runs.folder import RunFolder

@@ -19,7 +19,7 @@ import loupe
 from loupe.data import bounded
 from loupe.data.bounds import max_memory, too_much_or_crash, why_it_ended
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
-from loupe.engines.workers.cores import readers
+from loupe.engines.workers.resources import readers
 from loupe.errors import PageError
 from loupe.types import PackedImage, PageSource, PdfPage
 from tests.engines.test_isolation import children

@@ -33,7 +33,7 @@ from loupe.engines.chat.discovery import (
     probe,
 )
 from loupe.engines.chat.endpoints import reach
-from loupe.engines.chat.posting import open_session
+from loupe.engines.chat.exchange import open_session
 from loupe.engines.registry import load_profile
 from loupe.engines.vendors.servers import ModelServer, one_server
 from loupe.errors import EngineUnavailableError, UsageError

@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from loupe.data.pages import load_page
-from loupe.engines.pages.told_pages import told_apart
+from loupe.engines.pages import whole_documents
+from loupe.engines.pages.whole_documents import Conversions, Document, told_apart
 from loupe.engines.registry import engine_module, load_profile
-from loupe.engines.workers import conversions
-from loupe.engines.workers.conversions import Conversions, Document
 from loupe.errors import EngineError, EngineTimeoutError, PageError, ProfileError
 from loupe.types import Output, PageSource, PdfPage, Request
 from tests.support.command_line import loupe
@@ -207,7 +206,7 @@ def test_no_program_outlives_a_run_that_is_given_up(tmp_path: Path) -> None:
 
 
 def test_long_documents_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversions, "_KEPT", 10)
+    monkeypatch.setattr(whole_documents, "_KEPT", 10)
     made: list[str] = []
 
     async def run() -> None:

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.engines.adapters.deepseek import deepseek_grounding
-from loupe.engines.adapters.dots import dots_layout, layout_markdown
-from loupe.engines.adapters.paddle_otsl import otsl_to_html, paddle_tables
-from loupe.engines.adapters.paddle_text import paddle_math, paddle_repeats, truncate_repetition
+from loupe.engines.adapters.marks import deepseek_grounding
+from loupe.engines.adapters.model_json import dots_layout, layout_markdown
+from loupe.engines.adapters.paddle import otsl_to_html, paddle_math, paddle_repeats, paddle_tables, truncate_repetition
 from loupe.engines.adapters.steps import STEPS
 from loupe.metrics import vision_tokens
 from tests.support.shared import cases

@@ -20,8 +20,7 @@ from PIL import Image
 
 from loupe.engines.environment import open_engine
 from loupe.engines.environments import making
-from loupe.engines.environments.places import LOCKS, READERS, installed, locked, made, root, wanted
-from loupe.engines.environments.settings import Settings
+from loupe.engines.environments.places import LOCKS, READERS, Settings, installed, locked, made, root, wanted
 from loupe.engines.registry import BUILT_IN, load_profile
 from loupe.engines.shared.model_names import from_anywhere
 from loupe.errors import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import loupe
-from loupe.engines.shared.error_replies import error_reply
+from loupe.engines.shared.foreign_formats import error_reply
 from loupe.errors import NoAnswerError
 from tests.engines.test_engine_own import answer, page
 from tests.support.asking import ASK

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from loupe.engines.chat.answer_memory import AnswerMemory, make_room
 from loupe.engines.chat.discovery import Addresses
 from loupe.engines.chat.endpoints import key_for
+from loupe.engines.chat.http_body import AnswerMemory, make_room
 from loupe.engines.openai import open_engine
 from loupe.engines.registry import load_profile
 from loupe.errors import (

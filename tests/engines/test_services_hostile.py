@@ -20,8 +20,8 @@ from PIL import Image
 from loupe.engines.http import open_engine
 from loupe.engines.registry import load_profile
 from loupe.engines.services import calls, client, paths
-from loupe.engines.services.addresses import address_of, open_elsewhere
 from loupe.engines.services.client import ServiceClient
+from loupe.engines.services.placeholders import address_of, open_elsewhere
 from loupe.engines.services.settings import Settings
 from loupe.engines.shared.local_settings import ENGINES, read_settings
 from loupe.errors import (

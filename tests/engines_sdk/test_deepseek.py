@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.engines.registry import load_profile
-from loupe.engines.vendors.deepseek_transformers import banned_tokens
+from loupe.engines.vendors.deepseek_models import banned_tokens
 from loupe.errors import EngineError, ProfileError, UsageError
 from loupe.metrics import vision_tokens
 from tests.engines_sdk.asking import StandIn, answer, blank_page

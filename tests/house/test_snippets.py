@@ -22,7 +22,7 @@ SCORED = 'import loupe\nrun = loupe.score("sample_pages", {"prose": "The Ferry C
 MODULES = [
     "loupe",
     "loupe.runs.drawn",
-    "loupe.engines.in_process.functions",
+    "loupe.engines.shared.functions",
     *(f"loupe.api.{found.name}" for found in pkgutil.iter_modules(loupe.api.__path__)),
 ]
 

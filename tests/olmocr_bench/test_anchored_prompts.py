@@ -17,7 +17,7 @@ from loupe.data import extras
 from loupe.engines.adapters.steps import STEPS, apply_adapters, check_adapters
 from loupe.engines.chat.settings import Settings
 from loupe.engines.pages.anchor_text import MARK, anchor_text
-from loupe.engines.pages.anchored_prompts import anchored_by
+from loupe.engines.pages.page_reader import anchored_by
 from loupe.engines.registry import load_profile
 from loupe.errors import MissingToolError, PageError
 from loupe.types import PdfPage

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from loupe.engines.chat.endpoint_pool import EndpointPool, Place
+from loupe.engines.chat.endpoints import EndpointPool, Place
 from loupe.engines.chat.http_failures import UnreachableError
 from loupe.engines.openai import open_engine
 from loupe.engines.registry import load_profile

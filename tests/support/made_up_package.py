@@ -7,7 +7,7 @@ import hashlib
 import zipfile
 from pathlib import Path
 
-from loupe.engines.environments.settings import Settings
+from loupe.engines.environments.places import Settings
 
 #: What the reader does is what the page's question says.
 READER = """

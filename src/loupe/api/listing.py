@@ -132,7 +132,6 @@ def engine_rows() -> list[dict[str, str]]:
 
 def state_of(profile: Profile) -> str:
     """Whether the environment of an engine is installed, and its size; "" for one that needs none."""
-    from loupe.engines.environments.places import state, wanted
-    from loupe.engines.environments.settings import Settings
+    from loupe.engines.environments.places import Settings, state, wanted
 
     return state(wanted(profile)) if isinstance(profile, Settings) else ""

@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, get_args
 
 from loupe.api.temporary import TemporaryFolder
 from loupe.benchmarks.registry import check_options, full_name, get_benchmark, shown_options
-from loupe.engines.in_process import Settings, function_of, open_function
 from loupe.engines.registry import Profile, load_profile, slug
+from loupe.engines.shared.functions import Settings, function_of, open_function
 from loupe.errors import UsageError, did_you_mean
 from loupe.files.default_places import RUNS
 from loupe.pipeline import Plan

@@ -1,9 +1,13 @@
-"""Digests of what a run reads, so that two runs can prove they read the same pages."""
+"""Compute digests of what a run reads: pages, and the files that an engine answers from.
+
+So two runs can prove that they read the same pages, and a run is not continued with other answers or another program.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from loupe.types import DocumentPage, PackedImage, PageSource
@@ -50,3 +54,12 @@ def _container_digest(path: Path) -> str:
 @functools.lru_cache(maxsize=256)
 def _digest_of_version(path: Path, modified: int, size: int) -> str:
     return file_digest(path)
+
+
+def short_digest(files: Iterable[Path], *, below: Path | None = None) -> str:
+    """Sixteen hex digits over the content of files in this order, and over their names `below` a folder."""
+    digest = hashlib.sha256()
+    for file in files:
+        name = file.relative_to(below).as_posix() if below else ""
+        digest.update(f"{name}\0{file_digest(file)}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]

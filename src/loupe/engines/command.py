@@ -20,13 +20,11 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.engines.pages.page_files import page_file, single_page
-from loupe.engines.pages.page_reader import PageReader, page_reader
-from loupe.engines.pages.told_pages import told_apart
+from loupe.data.digests import short_digest
+from loupe.engines.pages.page_reader import PageReader, page_file, page_reader, single_page
+from loupe.engines.pages.whole_documents import Conversions, Document, conversions, told_apart
 from loupe.engines.registry import Profile
-from loupe.engines.shared.error_replies import error_reply
-from loupe.engines.shared.source_digests import short_digest
-from loupe.engines.workers.conversions import Conversions, Document, conversions
+from loupe.engines.shared.foreign_formats import error_reply
 from loupe.engines.workers.programs import OUTPUT_LIMIT, run_program
 from loupe.errors import EngineError, MissingToolError, NoAnswerError, PageError, ProfileError
 from loupe.files.folder import Folder

@@ -16,8 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from loupe.data.extras import install_command
-from loupe.engines.vendors.opening import Work, installed, open_package
-from loupe.engines.vendors.settings import SdkSettings
+from loupe.engines.vendors.opening import SdkSettings, Work, installed, open_package
 from loupe.errors import UsageError
 from loupe.helpers import for_children
 from loupe.metrics.vision_tokens import MODES
@@ -96,7 +95,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     else:
         arguments |= {"options": settings.vllm}
     work = Work(
-        factory=f"loupe.engines.vendors.deepseek_{settings.backend}:load",
+        factory=f"loupe.engines.vendors.deepseek_models:load_{settings.backend}",
         arguments=arguments,
         # vLLM asks a server on the internet for its own address unless it has one.
         environment=for_children("servers") | {"VLLM_HOST_IP": "127.0.0.1"},

@@ -14,16 +14,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from loupe.engines.environments.places import LOCKED, Environment, installed, reader_of
-from loupe.engines.environments.settings import Settings
+from loupe.data.digests import short_digest
+from loupe.engines.environments.places import LOCKED, Environment, Settings, installed, reader_of
 from loupe.engines.environments.speech import ForeignInterpreter, Page, Start
-from loupe.engines.pages.page_files import page_file, single_page
-from loupe.engines.pages.page_reader import PageReader, page_reader
+from loupe.engines.pages.page_reader import PageReader, page_file, page_reader, single_page
+from loupe.engines.pages.whole_documents import Conversions, Document, conversions
 from loupe.engines.shared.model_names import from_anywhere
-from loupe.engines.shared.source_digests import short_digest
-from loupe.engines.workers.conversions import Conversions, Document, conversions
-from loupe.engines.workers.cores import cores, memory_share
 from loupe.engines.workers.isolation import WorkerPool, interpreter_pool
+from loupe.engines.workers.resources import cores, memory_share
 from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, PageError, RejectedError, word
 from loupe.files.scratch import scratch_folder
 from loupe.helpers import for_children

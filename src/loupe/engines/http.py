@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from loupe.data.certificates import open_client
-from loupe.engines.pages.page_files import single_page
 from loupe.engines.pages.page_images import ImageRule, encode_untouched, parse_rule
-from loupe.engines.pages.page_reader import PageReader, page_reader
-from loupe.engines.pages.told_pages import told_apart
+from loupe.engines.pages.page_reader import PageReader, page_reader, single_page
+from loupe.engines.pages.whole_documents import Conversions, Document, conversions, told_apart
 from loupe.engines.services.placeholders import filled_text, secrets_in
 from loupe.engines.services.settings import Settings
 from loupe.engines.shared.redaction import Redaction
-from loupe.engines.workers.conversions import Conversions, Document, conversions
 from loupe.errors import EngineError, EngineUnavailableError, PageError, UsageError
 from loupe.files.foreign import read_data
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
@@ -48,10 +46,9 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """
     import aiohttp
 
-    from loupe.engines.services.addresses import open_elsewhere
-    from loupe.engines.services.calls import Caller
+    from loupe.engines.services.calls import Caller, Pace
     from loupe.engines.services.client import ServiceClient
-    from loupe.engines.services.pace import Pace
+    from loupe.engines.services.placeholders import open_elsewhere
 
     if not settings.url:
         raise UsageError("the profile names no address of its service", hint="--base-url https://HOST")

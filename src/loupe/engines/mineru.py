@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from loupe.data.extras import install_command
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.vendors.opening import Work, installed, open_package
+from loupe.engines.vendors.opening import SdkSettings, Work, installed, open_package
 from loupe.engines.vendors.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.vendors.servers import ModelServer, one_server, reach_server
-from loupe.engines.vendors.settings import SdkSettings
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.files.scratch import scratch_folder
@@ -25,8 +24,7 @@ from loupe.helpers import for_children
 from loupe.types import Engine
 
 if TYPE_CHECKING:
-    from loupe.engines.vendors.mineru_backends import Backends
-    from loupe.engines.vendors.mineru_tiers import Tiers
+    from loupe.engines.vendors.mineru_parsers import Backends, Tiers
 
 WAY = "pipeline"
 MARGINS = "left out"
@@ -147,9 +145,9 @@ def load(*, options: dict[str, Any], hosts: list[str], tiers: bool, download: bo
 
 def _reader(options: dict[str, Any], *, tiers: bool) -> Backends | Tiers:
     if tiers:
-        from loupe.engines.vendors.mineru_tiers import Tiers
+        from loupe.engines.vendors.mineru_parsers import Tiers
 
         return Tiers(**options)
-    from loupe.engines.vendors.mineru_backends import Backends
+    from loupe.engines.vendors.mineru_parsers import Backends
 
     return Backends(**options)

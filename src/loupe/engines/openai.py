@@ -18,9 +18,9 @@ from loupe.engines.chat.discovery import (
     addresses_of,
     choose_model,
 )
-from loupe.engines.chat.endpoint_pool import EndpointPool
 from loupe.engines.chat.endpoints import (
     NO_KEY,
+    EndpointPool,
     check_served,
     key_for,
     key_hint,
@@ -29,13 +29,12 @@ from loupe.engines.chat.endpoints import (
     server_facts,
     source_of,
 )
-from loupe.engines.chat.exchange import Exchange
-from loupe.engines.chat.posting import open_session
+from loupe.engines.chat.exchange import Exchange, open_session
 from loupe.engines.chat.settings import Settings
 from loupe.engines.pages.page_images import parse_rule
 from loupe.engines.pages.page_reader import page_reader
 from loupe.engines.shared.redaction import Redaction
-from loupe.engines.workers.memory import keep_freed_memory
+from loupe.engines.workers.resources import keep_freed_memory
 from loupe.errors import UsageError
 from loupe.types import Engine
 

@@ -16,11 +16,10 @@ import msgspec
 
 from loupe.data.extras import install_command
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.vendors.opening import Work, installed, open_package
+from loupe.engines.vendors.opening import SdkSettings, Work, installed, open_package
 from loupe.engines.vendors.outbound import Outbound, loading, reading_here, without_proxies
 from loupe.engines.vendors.regions import region
 from loupe.engines.vendors.servers import ModelServer, one_server, reach_server
-from loupe.engines.vendors.settings import SdkSettings
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError
 from loupe.helpers import for_children

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from loupe.engines.pages.page_files import single_page
+from loupe.engines.pages.page_reader import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
-from loupe.engines.workers.cores import cores
 from loupe.engines.workers.isolation import worker_pool
+from loupe.engines.workers.resources import cores
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError, RejectedError
 from loupe.types import Engine, Output, PdfPage, Request

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from loupe.data.digests import short_digest
 from loupe.engines.registry import Profile
 from loupe.engines.shared.foreign_formats import foreign_format
-from loupe.engines.shared.source_digests import short_digest
 from loupe.errors import EngineError, EngineTimeoutError, NoAnswerError, RejectedError, UnsafeFileError, UsageError
 from loupe.files.file_names import safe_names, same_form, without_image_suffix
 from loupe.files.foreign import data_lines, decode_text, is_inside, read_data, real_path

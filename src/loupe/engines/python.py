@@ -19,9 +19,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from loupe.data.digests import short_digest
 from loupe.data.python_file import load_python_file
 from loupe.engines.registry import Profile
-from loupe.engines.shared.source_digests import short_digest
 from loupe.engines.workers.isolation import worker_pool
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, UsageError

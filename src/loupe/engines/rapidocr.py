@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from loupe.data.extras import install_command
-from loupe.engines.pages.page_files import single_page
+from loupe.engines.pages.page_reader import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.placed_text import PlacedLine, Quad, page_text, placed_line
-from loupe.engines.workers.cores import cores, processes
 from loupe.engines.workers.isolation import worker_pool
+from loupe.engines.workers.resources import cores, processes
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.helpers import for_children

@@ -17,12 +17,11 @@ from typing import ClassVar
 
 import msgspec
 
-from loupe.engines.pages.page_files import page_file, single_page
-from loupe.engines.pages.page_reader import page_reader
+from loupe.engines.pages.page_reader import page_file, page_reader, single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.placed_text import PlacedLine, placed_line
-from loupe.engines.workers.cores import cores
 from loupe.engines.workers.programs import run_program
+from loupe.engines.workers.resources import cores
 from loupe.errors import EngineError, MissingToolError
 from loupe.helpers import environment as helper_environment
 from loupe.helpers import said_by

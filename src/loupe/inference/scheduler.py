@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from loupe.engines.chat.answer_memory import AnswerMemory, give_up_room
 from loupe.engines.chat.endings import begun
+from loupe.engines.chat.http_body import AnswerMemory, give_up_room
 from loupe.errors import (
     AccountError,
     EngineError,

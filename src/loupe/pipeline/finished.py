@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from loupe.engines.chat.discovery import addresses_of
-from loupe.engines.chat.endpoints import is_listed
-from loupe.engines.chat.offer import Offer, offer_of
+from loupe.engines.chat.endpoints import Offer, is_listed, offer_of
 from loupe.engines.chat.settings import Settings
 from loupe.engines.registry import Profile
 from loupe.runs.folder import RunFolder, check_same

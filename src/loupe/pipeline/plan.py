@@ -18,7 +18,7 @@ from loupe.benchmarks.registry import benchmark_ids, changed_options, check_opti
 from loupe.data.digests import drawn_digest, source_digest
 from loupe.data.hub.origin import seal_of_place
 from loupe.engines.pages.anchor_text import MARK
-from loupe.engines.pages.anchored_prompts import anchored_by
+from loupe.engines.pages.page_reader import anchored_by
 from loupe.engines.registry import Profile, profile_names, slug
 from loupe.errors import DatasetError, UsageError, word
 from loupe.files.default_places import RUNS

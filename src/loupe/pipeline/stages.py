@@ -17,8 +17,8 @@ import msgspec
 from loupe.benchmarks import benchmark_id, benchmark_of_run, get_benchmark
 from loupe.data.seals import is_sealed, sealed
 from loupe.engines.adapters.steps import apply_adapters, check_adapters
-from loupe.engines.chat.answer_memory import AnswerMemory, make_room
 from loupe.engines.chat.endpoints import chosen_server, unlisted_model
+from loupe.engines.chat.http_body import AnswerMemory, make_room
 from loupe.engines.registry import Profile
 from loupe.errors import DatasetError, LoupeError, word
 from loupe.files.folder import Folder

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from loupe.data.messages import HEAD, frame
-from loupe.engines.workers.cores import cores
+from loupe.engines.workers.resources import cores
 from loupe.helpers import for_children
 from loupe.python_process import python_command
 from loupe.scoring.child import Prepared, Ready, Reply, Start

@@ -17,7 +17,7 @@ import msgspec
 
 from loupe.engines.chat.endpoints import STARTED, key_for
 from loupe.engines.chat.settings import Settings
-from loupe.engines.pages.anchored_prompts import with_anchors
+from loupe.engines.pages.page_reader import with_anchors
 from loupe.engines.registry import Profile, engine_module
 from loupe.errors import EngineError, EngineTimeoutError, LoupeError, TransientEngineError
 from loupe.files.folder import Folder

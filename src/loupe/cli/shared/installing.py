@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from loupe.cli.shared.output import say
 from loupe.engines.environment import reader_pool
 from loupe.engines.environments.making import make, remove, uv_command
-from loupe.engines.environments.places import made, megabytes, wanted
-from loupe.engines.environments.settings import Settings
+from loupe.engines.environments.places import Settings, made, megabytes, wanted
 from loupe.engines.registry import load_profile, profile_names
 from loupe.errors import EngineError, LoupeError, UsageError, word
 

@@ -213,7 +213,7 @@ def served_model(profile: Profile) -> str:
     """The one model that a server offers, to file the run under; "" where it does not say or there are several."""
     import asyncio
 
-    from loupe.engines.chat.offer import offer_of
+    from loupe.engines.chat.endpoints import offer_of
     from loupe.engines.chat.settings import Settings
 
     return asyncio.run(offer_of(profile)).model if isinstance(profile, Settings) else ""

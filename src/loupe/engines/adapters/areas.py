@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loupe.engines.adapters.deepseek import grounding
+from loupe.engines.adapters.marks import grounding
 from loupe.explanation import Area
 
 #: Boxes of regions are in thousandths of the page; those of DeepSeek-OCR run from 0 to 999.

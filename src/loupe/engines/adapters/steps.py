@@ -10,16 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from loupe.engines.adapters.chandra import chandra_layout
-from loupe.engines.adapters.deepseek import deepseek_grounding
-from loupe.engines.adapters.dots import dots_layout, dots_layout_whole
-from loupe.engines.adapters.front_matter import front_matter
-from loupe.engines.adapters.html_text import html_text
-from loupe.engines.adapters.hunyuan import hunyuan15_repeats, hunyuan_repeats
-from loupe.engines.adapters.nanonets import nanonets_page_numbers, nanonets_tags
-from loupe.engines.adapters.olmocr_json import olmocr_json
-from loupe.engines.adapters.paddle_otsl import paddle_tables
-from loupe.engines.adapters.paddle_text import paddle_math, paddle_repeats
+from loupe.engines.adapters.html_pages import chandra_layout, html_text
+from loupe.engines.adapters.marks import deepseek_grounding, nanonets_page_numbers, nanonets_tags
+from loupe.engines.adapters.model_json import dots_layout, dots_layout_whole, front_matter, olmocr_json
+from loupe.engines.adapters.paddle import hunyuan15_repeats, hunyuan_repeats, paddle_math, paddle_repeats, paddle_tables
 from loupe.engines.adapters.service_json import service_json
 from loupe.errors import ProfileError, did_you_mean
 

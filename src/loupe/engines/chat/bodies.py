@@ -1,4 +1,8 @@
-"""The body of a chat request: settings, prompt and pages, encoded once (docs/protocols/engines.md#request, #images)."""
+"""Make the body of a chat request: settings, prompt and pages, encoded once.
+
+Source: docs/protocols/engines.md#request, #images. A request may hold images that are encoded already: the regions of
+a page that was cut up.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,10 @@ import math
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loupe.engines.chat.encoded_request import EncodedRequest
 from loupe.engines.chat.settings import SAMPLING, Settings
 from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode_untouched
 from loupe.engines.pages.page_reader import PageReader
@@ -113,3 +116,10 @@ def _file_size(source: PageSource) -> float:
         return source.stat().st_size
     except OSError:
         return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedRequest(Request):
+    """Asked like any other; `encoded` takes the place of `images`. The id alone tells two of them apart."""
+
+    encoded: tuple[EncodedImage, ...] = field(default=(), compare=False, repr=False)

@@ -18,8 +18,7 @@ from loupe.engines.chat.answers import FirstToken, read_answer
 from loupe.engines.chat.bodies import ChatBodies
 from loupe.engines.chat.discovery import Patience, join_url, probe, shown
 from loupe.engines.chat.endings import ProviderError, begun, checked
-from loupe.engines.chat.endpoint_pool import EndpointPool, Place
-from loupe.engines.chat.endpoints import is_listed
+from loupe.engines.chat.endpoints import EndpointPool, Place, is_listed
 from loupe.engines.chat.exchange import Exchange
 from loupe.engines.chat.http_failures import NoConnectionError, OutOfMemoryError, failure, fitting_max_tokens
 from loupe.engines.chat.settings import Settings

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from loupe.engines.adapters.steps import think
-from loupe.engines.shared.error_replies import error_reply
+from loupe.engines.shared.foreign_formats import error_reply
 from loupe.errors import NoAnswerError, TransientEngineError
 from loupe.typed import decode_json, encode_json
 from loupe.types import UNDECODABLE, Output

@@ -14,8 +14,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from loupe.engines.environments.places import LOCKED, RECORD, Environment, Record, made, root, wanted
-from loupe.engines.environments.settings import Settings
+from loupe.engines.environments.places import LOCKED, RECORD, Environment, Record, Settings, made, root, wanted
 from loupe.errors import DownloadError, LoupeError, MissingToolError, WriteError, cannot_write, is_refusal
 from loupe.files.folder import Folder
 from loupe.files.scratch import scratch_folder

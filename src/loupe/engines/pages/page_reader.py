@@ -1,30 +1,37 @@
-"""Decoding and rendering in worker processes: a page that hangs or crashes its decoder costs one sample.
+"""Give engines pages from worker processes: as images, as files that a program can open, as text in prompts.
 
 PDFium and image decoders are C code, and pages are other people's files. The workers start with the first page that
 needs them; what can be passed on byte for byte never gets here.
+
+A file is passed on as it is if the program can open it, else as a temporary PNG. A prompt with `{anchor_text}` is asked
+with the text and the positions of its own page there.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from loupe.data.extras import need
 from loupe.data.packed import packed_name, read_packed
 from loupe.data.page_drawing import write_page_alone, write_picture_as_pdf
 from loupe.data.pages import DEFAULT_DPI, load_page, page_count
 from loupe.data.rasters import is_upright, open_image
-from loupe.engines.pages.anchor_text import anchor_text
+from loupe.engines.pages.anchor_text import MARK, PACKAGES, anchor_text
 from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode
-from loupe.engines.workers.cores import readers
 from loupe.engines.workers.isolation import WorkerPool, worker_pool
+from loupe.engines.workers.resources import readers
 from loupe.engines.workers.worker import Loaded
-from loupe.errors import EngineError, EngineUnavailableError, PageError
+from loupe.errors import EngineError, EngineUnavailableError, PageError, RejectedError
+from loupe.files.scratch import scratch_folder
 from loupe.typed import encode_json, json_decoder
-from loupe.types import Output, PackedImage, PageSource, PdfPage, Request
+from loupe.types import Engine, Output, PackedImage, PageSource, PdfPage, Request
 
 #: No page takes longer than this, in seconds, to be decoded: the largest allowed take a tenth of it.
 LONGEST_DECODING = 60.0
@@ -162,3 +169,51 @@ def _fitting(source: Path | bytes, name: Path, order: _Order) -> str:
         small = order.longest is None or max(image.size) <= order.longest
         plain = is_upright(image) and getattr(image, "n_frames", 1) == 1 and not image.has_transparency_data
         return str(image.format) if image.format in order.formats and small and plain else ""
+
+
+def single_page(request: Request) -> PageSource:
+    """The one page of a request. Raises RejectedError if it has none or several: such an engine reads one at a time."""
+    if len(request.images) != 1:
+        raise RejectedError(f"this engine reads one page per request, not {len(request.images)}")
+    return request.images[0]
+
+
+@asynccontextmanager
+async def page_file(
+    source: PageSource, *, longest: int | None, dpi: float | None, formats: frozenset[str], reader: PageReader
+) -> AsyncIterator[Path]:
+    """An absolute path of the page as an image in one of `formats` (Pillow's names), upright.
+
+    The source itself if it is such a file; else a PNG in a private temporary folder that is deleted afterwards.
+    Raises PageError if the page cannot be read.
+    """
+    with scratch_folder("loupe-page-") as folder:
+        # Absolute, so that no name can be taken for an option.
+        yield await reader.file(source, folder, longest=longest, dpi=dpi, formats=formats)
+
+
+def anchored_by(prompts: Iterable[str]) -> str:
+    """What makes the anchor text, with releases, where a prompt wants one; else "".
+
+    Raises MissingToolError where one is wanted and the packages are not there.
+    """
+    if not any(MARK in prompt for prompt in prompts):
+        return ""
+    need(*PACKAGES, extra="anchors", purpose=f"a prompt with {MARK}")
+    return "+".join(f"{package}-{version(package)}" for package in PACKAGES)
+
+
+@asynccontextmanager
+async def with_anchors(engine: Engine, *, timeout: float) -> AsyncIterator[Engine]:
+    """The engine, asked with the anchor text of the request's pages in the place of the mark."""
+    async with page_reader(timeout=timeout) as reader:
+
+        async def predict(request: Request) -> Output:
+            if MARK not in request.prompt:
+                return await engine.predict(request)
+            anchored_by([request.prompt])
+            texts = [await reader.anchor_text(page) for page in request.images]
+            prompt = request.prompt.replace(MARK, "\n".join(texts))
+            return await engine.predict(replace(request, prompt=prompt))
+
+        yield replace(engine, predict=predict)

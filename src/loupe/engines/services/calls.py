@@ -1,4 +1,4 @@
-"""One request to a service, and what became of it.
+"""Send one request to a service, no more in a time than it allows, and tell what became of it.
 
 The headers of a profile, and with them the key, go to the address that the profile names and nowhere else. Redirects
 are not followed. What a failing answer means is that of chat servers (docs/protocols/engines.md#outcomes) but for what
@@ -13,7 +13,7 @@ import io
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,11 +25,9 @@ from loupe.data.hub.patience import retry_after_seconds
 from loupe.engines.chat.answers import error_message
 from loupe.engines.chat.http_body import read_body
 from loupe.engines.chat.http_failures import NotFoundError, UnreachableError, failure, used_up
-from loupe.engines.services.addresses import Address, address_of
-from loupe.engines.services.pace import Pace
 from loupe.engines.services.paths import look, said_at
-from loupe.engines.services.placeholders import FILE, Find, filled, filled_text
-from loupe.engines.services.tables import Call, Errors, Fetch, Format, Poll
+from loupe.engines.services.placeholders import FILE, Address, Find, address_of, filled, filled_text
+from loupe.engines.services.settings import Call, Errors, Fetch, Format, Poll
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import (
     AccountError,
@@ -308,3 +306,20 @@ def _body(call: Call, find: Find, sent: Sent) -> tuple[Any, dict[str, str]]:
         value = filled(value, find)
         form.add_field(name, value if isinstance(value, str) else encode_json(value).decode())
     return form, {}
+
+
+@dataclass(slots=True)
+class Pace:
+    """Lets requests go with at least `pause` seconds between them, in the order in which they come."""
+
+    pause: float
+    _next: float = field(default=0.0)
+
+    async def turn(self) -> None:
+        """Wait until the next request may be sent."""
+        if not self.pause:
+            return
+        now = asyncio.get_running_loop().time()
+        mine = max(now, self._next)
+        self._next = mine + self.pause
+        await asyncio.sleep(mine - now)

@@ -13,9 +13,8 @@ from loupe.engines.chat.http_failures import check_wait
 from loupe.engines.services.calls import Caller, GoneError, Reply, Sent
 from loupe.engines.services.paths import joined, look, said_at, text_at
 from loupe.engines.services.placeholders import Find
-from loupe.engines.services.settings import Settings
-from loupe.engines.services.tables import Call, Poll
-from loupe.engines.shared.error_replies import error_reply
+from loupe.engines.services.settings import Call, Poll, Settings
+from loupe.engines.shared.foreign_formats import error_reply
 from loupe.errors import EngineError, EngineTimeoutError, NoAnswerError, TransientEngineError
 from loupe.types import Request
 

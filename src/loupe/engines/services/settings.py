@@ -1,18 +1,24 @@
-"""The keys of an `http` profile (docs/engines/http.md)."""
+"""Define the keys and tables of an `http` profile (docs/engines/http.md).
+
+Wrong paths and placeholders are found on loading.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+import re
+from collections.abc import Collection
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 
 from loupe.engines.pages.page_images import parse_rule
 from loupe.engines.registry import WHOLE_PAGES, Profile
-from loupe.engines.services.placeholders import names_in, secrets_in
-from loupe.engines.services.tables import Answer, Call, Errors, Fetch, Poll, Rate, UsagePaths, check_texts
+from loupe.engines.services.paths import compiled
+from loupe.engines.services.placeholders import ANSWERED, check_placeholders, is_placeholder, names_in, secrets_in
 from loupe.engines.shared.hosts import hosts_beyond, is_local
+from loupe.engines.shared.redaction import is_secret_name
 
 #: Keys that change no answer: where a service stands, how often it is asked, what its errors mean.
 _NOT_DEFINING = frozenset(
@@ -33,6 +39,72 @@ _NOT_DEFINING = frozenset(
 _PACE = frozenset({"every", "backoff", "at_most"})
 #: Tables that hold no key: `check_texts` has seen to it.
 _CLEAN = ("headers", "upload", "submit", "document", "poll", "fetch", "secrets", "optional_secrets")
+
+
+class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, omit_defaults=True):
+    """A table of a profile."""
+
+
+class UsagePaths(Table, frozen=True):
+    """Where the service says what it charges for."""
+
+    pages: str = ""
+    credits: str = ""
+    input_tokens: str = ""
+    output_tokens: str = ""
+
+    def __post_init__(self) -> None:
+        check_paths(self.pages, self.credits, self.input_tokens, self.output_tokens)
+
+
+class Errors(Table, frozen=True):
+    """What failures mean, beyond the usual codes.
+
+    `message` is the path of what the service says. `auth`, `quota`, `retry`, `rejected` and `gone` (the job, or its
+    answer, is no longer there) are HTTP codes. What stands at a path named `…_if` of an answer makes it a failure: any
+    (`failed_if`), one to ask again (`retry_if`), one of this page alone (`rejected_if`), a refusal or a content filter
+    (`refused_if`), or a quota that is used up, which ends the run (`quota_if`).
+    """
+
+    message: str = "detail || error.message || message || error"
+    auth: list[int] = []
+    quota: list[int] = []
+    retry: list[int] = []
+    rejected: list[int] = []
+    gone: list[int] = []
+    failed_if: str = ""
+    retry_if: str = ""
+    rejected_if: str = ""
+    refused_if: str = ""
+    quota_if: str = ""
+
+    def __post_init__(self) -> None:
+        check_paths(self.message, self.failed_if, self.retry_if, self.rejected_if, self.refused_if, self.quota_if)
+
+
+class Rate(Table, frozen=True):
+    """How often the service may be asked; `polls_count` where questions about a job count, too."""
+
+    per_second: float | None = None
+    per_minute: float | None = None
+    polls_count: bool = False
+
+    def __post_init__(self) -> None:
+        for key in ("per_second", "per_minute"):
+            value = getattr(self, key)
+            if value is not None and not 0.1 <= value < 1e6:
+                raise ValueError(f"rate.{key} = {value:g}: must be at least 0.1")
+
+    @property
+    def pause(self) -> float:
+        """The least seconds between two requests."""
+        return max(1 / self.per_second if self.per_second else 0.0, 60 / self.per_minute if self.per_minute else 0.0)
+
+
+def check_paths(*paths: str) -> None:
+    """Raises ValueError for what is no JMESPath."""
+    for path in filter(None, paths):
+        compiled(path)
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -166,3 +238,145 @@ def _check_order(name: str, call: Call | Poll | None, known: tuple[str, ...]) ->
         kind = placeholder.partition(":")[0].removesuffix("_header")
         if kind in ("upload", "submit", "poll") and kind not in known:
             raise ValueError(f"{name}: {{{placeholder}}} is not known yet")
+
+
+#: What a body is read as.
+Format: TypeAlias = Literal["json", "jsonl", "text", "none"]
+Query: TypeAlias = dict[str, str | int | float | bool]
+
+_PATH = re.compile(r"/[!-~]*")
+#: A value of a key that holds none: `Bearer {secret:key}`.
+_NO_KEY_IN_IT = re.compile(r"(?:\w{1,10} )?\{secret:\w+\}")
+_SHORTEST, _LONGEST = 0.05, 600.0
+
+
+class Call(Table, frozen=True):
+    """One request. `json`, `multipart` or `raw` says what its body is, `format` what the body of the answer is.
+
+    In `multipart`, the value `{page}` is the file; a list or table is written as JSON. `url` is a path of the service.
+    """
+
+    url: str
+    method: Literal["GET", "POST", "PUT"] = "POST"
+    query: Query = {}
+    headers: dict[str, str] = {}
+    json: dict[str, Any] | list[Any] | None = None
+    multipart: dict[str, Any] = {}
+    raw: bool = False
+    format: Format = "json"
+
+    def __post_init__(self) -> None:
+        if sum((self.json is not None, bool(self.multipart), self.raw)) != 1:
+            raise ValueError("name one of json, multipart and raw = true")
+        check_path(self.url)
+        check_texts([self.query, self.headers, self.json, self.multipart])
+
+
+class Poll(Table, frozen=True):
+    """How a job is asked whether it is done.
+
+    `status` is the path of a word that is one of `done` or `failed` in the end, `error` that of what went wrong. In
+    place of words, `pending_codes` are the HTTP codes that mean "not yet". `after` are the codes of the first answer
+    that start a job; none: all do. `every` seconds pass between two questions, growing by `backoff` up to `at_most`.
+    """
+
+    url: str
+    every: float = 1.0
+    backoff: float = 1.3
+    at_most: float = 10.0
+    query: Query = {}
+    status: str = ""
+    done: list[str] = []
+    failed: list[str] = []
+    error: str = ""
+    pending_codes: list[int] = []
+    after: list[int] = []
+    format: Format = "json"
+
+    def __post_init__(self) -> None:
+        check_paths(self.status, self.error)
+        check_address(self.url)
+        check_texts([self.query])
+        if bool(self.status) != bool(self.done) or not (self.status or self.pending_codes):
+            raise ValueError("poll needs status and done, or pending_codes")
+        for key in ("every", "at_most"):
+            if not _SHORTEST <= getattr(self, key) <= _LONGEST:
+                raise ValueError(f"poll.{key} = {getattr(self, key):g}: must be from {_SHORTEST:g} to {_LONGEST:g}")
+        if not 1 <= self.backoff <= 10:
+            raise ValueError(f"poll.backoff = {self.backoff:g}: must be from 1 to 10")
+
+
+class Fetch(Table, frozen=True):
+    """A further address to get the answer from; only where the path `when` finds something."""
+
+    url: str
+    when: str = ""
+    format: Literal["json", "jsonl", "text"] = "json"
+
+    def __post_init__(self) -> None:
+        check_paths(self.when)
+        check_address(self.url)
+
+
+class Answer(Table, frozen=True):
+    """Where the text is: `text` is the path of a text or list of texts, which are joined by `join`.
+
+    `per_page`: the list has one entry for each page, so that the pages of a document can be told apart; else
+    `page_break` is the line between them. `finish` is the path of a word or list of words, those in `truncated` mean
+    that the answer was cut off. What stands at `lost` failed at the service.
+    """
+
+    text: str
+    join: str = "\n\n"
+    per_page: bool = False
+    page_break: str = ""
+    finish: str = ""
+    truncated: list[str] = []
+    lost: str = ""
+
+    def __post_init__(self) -> None:
+        check_paths(self.text, self.finish, self.lost)
+        if not self.text:
+            raise ValueError("answer.text is empty")
+
+
+def check_texts(texts: list[Any]) -> None:
+    """Raises ValueError for a placeholder that there is not, or a key that stands in the profile itself."""
+    check_placeholders(texts)
+    check_paths(*_paths_in(texts))
+    for name in _keys_in(texts):
+        raise ValueError(f'{name} holds a key: write "{{secret:key}}", and secrets = {{ key = "NAME_OF_A_VARIABLE" }}')
+
+
+def check_path(url: str) -> None:
+    """Raises ValueError for an address that is no path of the service, or that holds a key or a page."""
+    if not _PATH.fullmatch(url):
+        raise ValueError(f"url = {url!r}: must be a path of base_url, such as /v1/ocr")
+    check_placeholders(url)
+    check_paths(*_paths_in(url))
+    if secrets_in(url) or any(name.startswith("page:") for name in names_in(url)):
+        raise ValueError(f"url = {url!r}: keys and pages do not stand in addresses")
+
+
+def check_address(url: str) -> None:
+    """The same for an address that the service may name itself: it may be one placeholder, too."""
+    if is_placeholder(url) and url[1:].partition(":")[0] in (*ANSWERED, "submit_header"):
+        check_paths(*_paths_in(url))
+    else:
+        check_path(url)
+
+
+def _paths_in(value: Any) -> list[str]:
+    named = [name.partition(":") for name in names_in(value)]
+    return [path for kind, _, path in named if kind in ANSWERED]
+
+
+def _keys_in(value: Any) -> Collection[str]:
+    """The names of what holds a key and is no placeholder, to any depth."""
+    if isinstance(value, list):
+        return [name for each in value for name in _keys_in(each)]
+    if not isinstance(value, dict):
+        return []
+    found = [name for each in value.values() for name in _keys_in(each)]
+    written = [(name, each) for name, each in value.items() if isinstance(each, str) and is_secret_name(name)]
+    return [*found, *(name for name, each in written if each and not _NO_KEY_IN_IT.fullmatch(each))]

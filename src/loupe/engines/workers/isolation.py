@@ -1,14 +1,18 @@
-"""Worker processes for engines that run in Python: a crash or a hang costs one sample, never the run.
+"""Run engines in Python in worker processes: a crash or a hang costs one sample, never the run.
 
 Each worker is a plain subprocess on its own socket rather than a `multiprocessing` pool: the caller's main module is
 not run again, a worker that dies can neither break a queue that others use nor the pool, nothing that comes back is
 unpickled, and a worker ends by itself when its parent is gone, however that went. The worker's side is `worker.py`.
+
+A worker runs in Loupe's own Python or in one that has no Loupe, each with words of its own; every message travels in a
+frame of `data.messages`, whatever the words are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -19,13 +23,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 import loupe.errors
 from loupe.data.bounds import may_lack_memory, too_much_or_crash
 from loupe.data.messages import HEAD, frame
-from loupe.engines.workers.interpreter import Interpreter, OwnInterpreter
 from loupe.engines.workers.worker import Reply, Start
 from loupe.errors import (
     EngineError,
@@ -36,6 +40,8 @@ from loupe.errors import (
     WriteError,
 )
 from loupe.helpers import for_children
+from loupe.python_process import python_command
+from loupe.typed import msgpack_decoder
 from loupe.types import Output
 
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
@@ -325,3 +331,56 @@ def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeEr
     if isinstance(kind, type) and issubclass(kind, LoupeError):
         return kind(reply.error, hint=reply.hint)
     return fallback(reply.error, hint=reply.hint)
+
+
+class Interpreter(Protocol):
+    """A Python for the workers of a pool. The worker's side of `OwnInterpreter` is `worker.py`."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a worker has limits so narrow that its death may be for want of memory."""
+
+    @property
+    def folder(self) -> Path | None:
+        """A worker's working folder; None: the caller's."""
+
+    def command(self, descriptor: int) -> list[str]:
+        """The command line of a worker that listens on an inherited socket."""
+
+    def greeting(self) -> bytes:
+        """The first message: what is to be loaded."""
+
+    def message(self, request: object) -> bytes:
+        """A request as it is sent."""
+
+    def reply(self, message: bytes) -> Reply:
+        """What came back. Raises msgspec.MsgspecError for anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnInterpreter:
+    """Loupe's own Python, which knows what its classes are."""
+
+    start: Start
+    folder: Path | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a worker keeps the limits of `loupe.data.bounds`."""
+        return self.start.bounded
+
+    def command(self, descriptor: int) -> list[str]:
+        """With the same search path as this process, and nothing from the working folder."""
+        return python_command("loupe.engines.workers.worker", descriptor)
+
+    def greeting(self) -> bytes:
+        """The function that loads the engine."""
+        return msgspec.msgpack.encode(self.start)
+
+    def message(self, request: object) -> bytes:
+        """Pickled: it goes to a process of ours."""
+        return pickle.dumps(request)
+
+    def reply(self, message: bytes) -> Reply:
+        """Never unpickled: it comes from an engine."""
+        return msgpack_decoder(Reply).decode(message)

@@ -18,7 +18,7 @@ import msgspec
 from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.python import Settings as PythonSettings
 from loupe.engines.registry import Profile
-from loupe.engines.workers.cores import share_cores
+from loupe.engines.workers.resources import share_cores
 from loupe.errors import EngineError, EngineUnavailableError, LoupeError, in_words, no_room
 from loupe.features.cluster.pages import NODE_FOLDER, Shipped, Spool, Stored, named_again
 from loupe.features.cluster.sameness import differences

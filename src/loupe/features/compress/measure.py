@@ -25,8 +25,7 @@ from loupe.benchmarks.registry import check_options, shown_options
 from loupe.data.pages import page_size
 from loupe.engines.adapters.steps import apply_adapters, check_adapters
 from loupe.engines.chat.endpoints import asked_at, chosen_server, key_for
-from loupe.engines.chat.posting import open_session
-from loupe.engines.chat.server_tokens import ServerTokenizer
+from loupe.engines.chat.exchange import ServerTokenizer, open_session
 from loupe.engines.pages.page_images import MIME_TYPES
 from loupe.engines.registry import Profile
 from loupe.errors import DatasetError, PageError, UsageError

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from loupe.engines.chat.discovery import Patience, beside_url, join_url, probe
-from loupe.engines.chat.exchange import Exchange
+from loupe.engines.chat.exchange import Exchange, ServerTokenizer
 from loupe.engines.chat.http_failures import NotFoundError
-from loupe.engines.chat.server_tokens import ServerTokenizer
 from loupe.errors import (
     AccountError,
     EngineError,

@@ -22,8 +22,8 @@ from loupe.data.digests import file_digest
 from loupe.data.pages import load_page, page_size
 from loupe.engines.pages.page_images import EncodedImage, encode, parse_rule
 from loupe.engines.pages.page_reader import ask_about_page
-from loupe.engines.workers.cores import readers
 from loupe.engines.workers.isolation import WorkerPool, worker_pool
+from loupe.engines.workers.resources import readers
 from loupe.engines.workers.worker import Loaded
 from loupe.errors import PageError
 from loupe.features.embed.inputs import WHOLE, Box, PageRecord, Plan, Query, Region, pages_of_run

@@ -23,9 +23,7 @@ from loupe.engines.chat.endpoints import (
     server_facts,
     source_of,
 )
-from loupe.engines.chat.exchange import Exchange
-from loupe.engines.chat.posting import open_session
-from loupe.engines.chat.server_tokens import ServerTokenizer
+from loupe.engines.chat.exchange import Exchange, ServerTokenizer, open_session
 from loupe.engines.registry import Profile
 from loupe.engines.shared.redaction import Redaction
 from loupe.errors import EngineUnavailableError, UsageError

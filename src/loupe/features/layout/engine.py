@@ -19,13 +19,13 @@ import msgspec
 
 from loupe.engines import openai
 from loupe.engines.adapters.steps import apply_adapters, check_adapters
-from loupe.engines.chat.encoded_request import EncodedRequest
+from loupe.engines.chat.bodies import EncodedRequest
 from loupe.engines.chat.settings import Settings as ChatSettings
-from loupe.engines.pages.page_files import single_page
 from loupe.engines.pages.page_images import EncodedImage, parse_rule
+from loupe.engines.pages.page_reader import single_page
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.workers.cores import cores
 from loupe.engines.workers.isolation import worker_pool
+from loupe.engines.workers.resources import cores
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,

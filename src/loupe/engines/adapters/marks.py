@@ -1,5 +1,10 @@
-"""DeepSeek-OCR: boxes and equation numbers removed from an answer, as for its own OmniDocBench figures.
+"""Remove marks that models write between the texts of a page: Nanonets-OCR and DeepSeek-OCR.
 
+Nanonets-OCR marks page numbers, watermarks, signatures and descriptions of images.
+Source: the model card's prompt (nanonets/Nanonets-OCR-s), which asks for them; docs/adapters.md. Page numbers go with
+their marks in olmOCR-Bench's runner (allenai/olmocr @ f7cfe4c, olmocr/bench/runners/run_nanonetsocr.py).
+
+DeepSeek-OCR writes boxes and equation numbers, which are removed for its own OmniDocBench figures.
 Source: the batch evaluation script of deepseek-ai/DeepSeek-OCR @ e4ac34e1; docs/engines/deepseek-ocr.md.
 """
 
@@ -7,6 +12,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+#: `<img>` without any attribute: that of HTML has some.
+_MARK = re.compile(r"</?(?:page_number|watermark|signature|img)>")
+_PAGE_NUMBER = re.compile(r"<page_number>\d+</page_number>")
+
+
+def nanonets_page_numbers(text: str) -> str:
+    """The text without page numbers that are marked as such and all digits.
+
+    >>> nanonets_page_numbers("The harbour <page_number>3</page_number><page_number>3/9</page_number>")
+    'The harbour <page_number>3/9</page_number>'
+    """
+    return _PAGE_NUMBER.sub("", text)
+
+
+def nanonets_tags(text: str) -> str:
+    """The text without the marks; what stands between them stays.
+
+    >>> nanonets_tags("<watermark>DRAFT</watermark> The harbour <page_number>3/9</page_number>")
+    'DRAFT The harbour 3/9'
+    """
+    return _MARK.sub("", text)
+
 
 _REF, _REF_TO_DET, _DET_END = "<|ref|>", "<|/ref|><|det|>", "<|/det|>"
 _NUMBER = re.compile(r"\\quad\s*\(")

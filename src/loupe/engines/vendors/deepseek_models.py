@@ -1,12 +1,16 @@
-"""DeepSeek-OCR with Transformers: `infer()` of the model repository, with our limit and n-gram rule, and what it spent.
+"""Load DeepSeek-OCR with Transformers or with vLLM's offline engine, and its n-gram rule.
 
-Source: `modeling_deepseekocr.py` of the model repository (read from stored public copies);
+Transformers: Source: `modeling_deepseekocr.py` of the model repository (read from stored public copies);
 docs/protocols/engines.md#deepseek-ocr. `infer()` is asked for its answer alone (`eval_mode`): to save results, it would
 run `eval` on what the model wrote.
 
 Its n-gram rule: no run of tokens may come a second time within a window, tags of cells excepted. Source:
 `process/ngram_norepeat.py` of deepseek-ai/DeepSeek-OCR @ e4ac34e and vLLM's `NGramPerReqLogitsProcessor`. Tokens are
 those of the answer alone, without the prompt.
+
+vLLM: Source: vLLM's recipe for DeepSeek-OCR and `vllm/model_executor/models/deepseek_ocr.py`;
+docs/protocols/engines.md#deepseek-ocr and #batch-back-ends. vLLM counts the places of a page for gundam alone, whatever
+a request says, so this has no other mode.
 """
 
 from __future__ import annotations
@@ -18,14 +22,14 @@ from typing import Any
 
 from loupe.engines.vendors.outbound import Outbound, loading, reading_here
 from loupe.engines.workers.worker import Loaded
-from loupe.errors import EngineError
+from loupe.errors import EngineError, MissingToolError
 from loupe.files.scratch import scratch_folder
 from loupe.types import Output, Request
 
 IMAGE = "<image>"
 
 
-def load(
+def load_transformers(
     *,
     model: str,
     revision: str,
@@ -138,3 +142,66 @@ def banned_tokens(tokens: Sequence[int], *, size: int, window: int, allowed: Col
     starts = range(max(0, len(tokens) - window), len(tokens) - size + 1)
     found = {tokens[start + size - 1] for start in starts if list(tokens[start : start + size - 1]) == opening}
     return found - set(allowed)
+
+
+_RULES = "vllm.model_executor.models.deepseek_ocr"
+#: What the model was trained for; vLLM would take more from its configuration.
+_CONTEXT = 8192
+
+
+def load_vllm(
+    *,
+    model: str,
+    revision: str,
+    max_tokens: int,
+    rule: Mapping[str, Any],
+    options: Mapping[str, Any],
+    download: bool,
+) -> Loaded:
+    """The engine as a worker uses it. Raises MissingToolError for a vLLM without the n-gram rule."""
+    vllm = import_module("vllm")
+    settings: dict[str, Any] = {
+        "model": model,
+        "max_model_len": _CONTEXT,
+        "trust_remote_code": True,
+        "enable_prefix_caching": False,
+        "mm_processor_cache_gb": 0,
+    }
+    settings |= dict.fromkeys(("revision", "code_revision", "tokenizer_revision"), revision) if revision else {}
+    sampling: dict[str, Any] = {"temperature": 0.0, "max_tokens": max_tokens, "skip_special_tokens": False}
+    if rule["size"]:
+        settings["logits_processors"] = [_rule()]
+        sampling["extra_args"] = {
+            "ngram_size": rule["size"],
+            "window_size": rule["window"],
+            "whitelist_token_ids": list(rule["allowed"]),
+        }
+    outbound, models = Outbound(), f"hf download {model}" + (f" --revision {revision}" if revision else "")
+    with loading(outbound, download=download, package="vllm", models=models):
+        engine = vllm.LLM(**{**settings, **options})
+    parameters = vllm.SamplingParams(**sampling)
+
+    def read(request: Request) -> Output:
+        from loupe.data.pages import load_page
+
+        image = load_page(request.images[0])
+        question = {"prompt": with_image(request.prompt), "multi_modal_data": {"image": image}}
+        (answer,) = engine.generate([question], parameters, use_tqdm=False)
+        (found,) = answer.outputs
+        return Output(
+            text=found.text,
+            finish_reason=found.finish_reason,
+            input_tokens=len(answer.prompt_token_ids or ()) or None,
+            output_tokens=len(found.token_ids),
+        )
+
+    return Loaded(read=reading_here(read, outbound, package="vllm", models=models))
+
+
+def _rule() -> Any:
+    try:
+        return import_module(_RULES).NGramPerReqLogitsProcessor
+    except (ImportError, AttributeError):
+        raise MissingToolError(
+            "this vLLM has no n-gram rule for DeepSeek-OCR", hint="pip install 'vllm>=0.11.1', or -o ngram_size=0"
+        ) from None

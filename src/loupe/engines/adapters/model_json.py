@@ -1,6 +1,11 @@
-"""dots.ocr answers with JSON, a list of areas with category and text; here it becomes Markdown.
+"""Turn the JSON or YAML that models write around a page into the page: dots.ocr and olmOCR.
 
+dots.ocr answers with a list of areas with category and text, which becomes Markdown.
 Source: `layoutjson2md` of rednote-hilab/dots.ocr @ 36d72488; docs/adapters.md.
+
+olmOCR's first model, and models that are asked with its schema, answer with JSON; later ones write a block of YAML
+above the page, which nobody printed there.
+Source: allenai/olmocr @ f7cfe4c, olmocr/prompts/prompts.py (`PageResponse`).
 """
 
 from __future__ import annotations
@@ -10,6 +15,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
+
+from loupe.typed import json_decoder
+from loupe.types import UNDECODABLE
 
 _MARGINS = frozenset({"Page-header", "Page-footer"})
 #: Stands for a picture; the page itself is no part of an answer.
@@ -153,3 +163,48 @@ def _without_repeats(areas: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _saying(area: Mapping[str, Any]) -> str:
     return repr((area.get("category"), area.get("text")))
+
+
+class _Page(msgspec.Struct):
+    """The one key that is scored; `null` says that nothing stands on the page."""
+
+    natural_text: str | None
+
+
+def olmocr_json(text: str) -> str:
+    """The text of the page in a JSON object with `natural_text`; any other answer stays, as does broken JSON.
+
+    >>> olmocr_json('{"primary_language": "en", "is_table": false, "natural_text": "The harbour"}')
+    'The harbour'
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json_decoder(_Page).decode(text).natural_text or ""
+    except (*UNDECODABLE, UnicodeEncodeError):
+        return text
+
+
+#: A key at the start of a line. Capitals are left to letters that begin with "From:" between two rules.
+_KEY = re.compile(r"[a-z][\w-]*:(?:[ \t]|$)")
+#: What may stand below a key: more of its value, an item of a list, a remark, or nothing.
+_BELOW = re.compile(r"[ \t]+\S|-[ \t]|#|[ \t]*$")
+#: No model writes more lines of it.
+_MOST_LINES = 100
+
+
+def front_matter(text: str) -> str:
+    """The page without a block of YAML at its start, between `---` and `---` (or `...`); any other text stays.
+
+    >>> front_matter("---\\nprimary_language: en\\nis_table: false\\n---\\nThe harbour")
+    'The harbour'
+    """
+    opening, *lines = text.lstrip().split("\n", _MOST_LINES)
+    if opening.rstrip() != "---" or not lines or not _KEY.match(lines[0]):
+        return text
+    for number, line in enumerate(lines):
+        if line.rstrip() in ("---", "..."):
+            return "\n".join(lines[number + 1 :]).lstrip("\n")
+        if not (_KEY.match(line) or _BELOW.match(line)):
+            break
+    return text
