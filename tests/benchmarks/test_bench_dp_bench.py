@@ -81,7 +81,7 @@ def test_the_prepared_form_is_read_with_elements_as_json_or_as_text(tmp_path: Pa
 def test_missing_data_says_what_was_expected_and_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"expected dataset/reference\.json") as caught:
         list(BENCHMARK.load(tmp_path))
-    assert caught.value.hint == "loupe data get dp_bench"
+    assert caught.value.hint == "download it: loupe data get dp_bench"
 
 
 @pytest.mark.parametrize("content", ["[]", '{"a.pdf": {"elements": [{"category": 3}]}}', '{"a.pdf": {}}', "{"])

@@ -67,7 +67,7 @@ def test_another_split_is_another_file(tmp_path: Path) -> None:
 def test_a_split_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no split 'train' of IAM lines here") as raised:
         load(published(tmp_path), split="train")
-    assert raised.value.hint == "loupe data get iam_lines"
+    assert raised.value.hint == "download it: loupe data get iam_lines"
 
 
 def test_the_prepared_form_is_read(tmp_path: Path) -> None:

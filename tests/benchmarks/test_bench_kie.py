@@ -143,7 +143,7 @@ def test_a_ground_truth_of_another_shape_is_refused_with_its_place(tmp_path: Pat
 def test_a_folder_without_the_data_says_what_was_expected(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"expected data/test-\*\.parquet \(columns image, annotations\)") as raised:
         load(tmp_path)
-    assert raised.value.hint == "loupe data get nanonets_kie"
+    assert raised.value.hint == "download it: loupe data get nanonets_kie"
 
 
 @pytest.mark.parametrize("variant", ["docext", "repair_regex"])

@@ -156,7 +156,7 @@ def test_a_failed_question_earns_nothing_even_if_its_answer_is_empty() -> None:
 def test_a_folder_without_the_data_says_what_was_expected(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"expected OCRBench\.json") as raised:
         load(tmp_path)
-    assert raised.value.hint == "loupe data get ocrbench"
+    assert raised.value.hint == "download it: loupe data get ocrbench"
 
 
 @pytest.mark.parametrize("content", ["{}", '[{"question": 3}]', "no JSON"])

@@ -97,7 +97,7 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
 def test_missing_data_says_what_was_expected_and_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"expected PubTabNet_2\.0\.0\.jsonl") as caught:
         list(BENCHMARK.load(tmp_path))
-    assert caught.value.hint == "loupe data get pubtabnet"
+    assert caught.value.hint == "download it: loupe data get pubtabnet"
 
 
 def test_the_html_of_the_parquet_form_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_teds_test_counts_rows_of_the_parquet_form_only(tmp_path: Path) -> None:
     write_lines(tmp_path / "PubTabNet_2.0.0.jsonl", [])
     with pytest.raises(DatasetError, match=r"validation-\*\.parquet") as caught:
         list(TEDS_TEST.load(tmp_path))
-    assert caught.value.hint == "loupe data get teds_test"
+    assert caught.value.hint == "download it: loupe data get teds_test"
 
 
 def tokens(structure: list[str], *cells: list[str]) -> Annotation:

@@ -241,7 +241,7 @@ def test_the_prepared_form_is_read_with_its_subsets(tmp_path: Path) -> None:
 def test_a_folder_without_the_data_says_what_was_expected(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"no UniMER-Test here; expected .*spe\.txt") as caught:
         load(tmp_path)
-    assert caught.value.hint == "loupe data get unimer_test"
+    assert caught.value.hint == "download it: loupe data get unimer_test"
 
 
 def test_a_label_file_that_is_missing_or_not_utf8_is_named(tree: Path) -> None:

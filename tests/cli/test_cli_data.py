@@ -148,7 +148,7 @@ def test_a_run_without_data_asks_no_hub_and_says_what_to_type(tmp_path: Path) ->
         done = loupe("run", "ocrbench", "-e", "rapidocr", cwd=tmp_path, env=here(tmp_path, hub.url))
         assert hub.requests == []
     error, hint = complaint(done)
-    assert done.returncode == 2 and hint == "loupe data get ocrbench" and "OCRBench" in error
+    assert done.returncode == 2 and hint == "download it: loupe data get ocrbench" and "OCRBench" in error
 
 
 def test_the_prepared_form_gives_the_same_score(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_setup_gets_what_it_can_and_names_the_rest(tmp_path: Path) -> None:
         words = ["setup", "--only", "chartqa", "--only", "ocrbench"]
         done = loupe(*words, cwd=tmp_path, env=here(tmp_path, hub.url))
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-2:] == ["error: not fetched: chartqa", "hint: loupe data get chartqa"]
+    assert done.stderr.splitlines()[-2:] == ["error: not fetched: chartqa", "hint: download it: loupe data get chartqa"]
     assert (tmp_path / "store/ocrbench/loupe-data.json").is_file()
 
 

@@ -98,7 +98,7 @@ def test_two_runs_that_would_get_the_same_names_are_refused_before_anything_is_w
 def test_a_run_without_scores_is_refused_with_the_command_that_scores_it(here: Path) -> None:
     loupe("infer", "mydocs", "-e", "python:reader.py:right", "--name", "unscored", cwd=here)
     done = loupe("export", "runs/unscored/mydocs", "--to", "evaluation", cwd=here)
-    assert complaint(done) == ("runs/unscored/mydocs has no scores yet", "loupe score runs/unscored/mydocs")
+    assert complaint(done) == ("runs/unscored/mydocs has no scores yet", "score it: loupe score runs/unscored/mydocs")
 
 
 @pytest.mark.parametrize(

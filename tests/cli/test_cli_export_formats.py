@@ -210,4 +210,4 @@ def test_a_run_without_scores_is_refused_with_the_command_that_scores_it(
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     (tmp_path / "runs/right/mydocs/result.json").unlink()
     done = loupe("export", "runs/right/mydocs", "--to", layout, cwd=tmp_path)
-    assert complaint(done) == ("runs/right/mydocs has no scores yet", "loupe score runs/right/mydocs")
+    assert complaint(done) == ("runs/right/mydocs has no scores yet", "score it: loupe score runs/right/mydocs")

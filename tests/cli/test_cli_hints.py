@@ -58,7 +58,7 @@ def test_an_option_that_nobody_has_is_answered_with_those_that_there_are(here: P
         (
             ("mydocs", "-e", "tesseract,pdf_text"),
             "no engine 'tesseract,pdf_text': each has an -e of its own",
-            "--engines tesseract,pdf_text",
+            "use --engines tesseract,pdf_text",
         ),
     ],
 )

@@ -96,7 +96,7 @@ def test_compare_refuses_other_data_and_another_benchmark_and_names_the_parts(th
 def test_compare_wants_scores(there: Path) -> None:
     loupe("infer", "mydocs", "-e", "python:reader.py:right", "--name", "unscored", cwd=there)
     done = loupe("compare", RUNS["right"], "runs/unscored/mydocs", cwd=there)
-    assert (done.returncode, complaint(done)[1]) == (2, "loupe score runs/unscored/mydocs")
+    assert (done.returncode, complaint(done)[1]) == (2, "score it: loupe score runs/unscored/mydocs")
 
 
 def test_report_writes_one_file_for_all_runs_below_a_root(there: Path, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_other_settings_are_refused_with_the_list_of_differences(here: Path) -> 
     done = loupe("run", "mydocs", *RIGHT, "--prompt", "Read!", cwd=here)
     assert done.returncode == 2
     assert f"error: {RUN} holds a run with other settings:" in done.stderr and "prompts: " in done.stderr
-    assert "hint: --name NAME keeps both, --fresh starts over" in done.stderr
+    assert "hint: use --name NAME to keep both, or --fresh to start over" in done.stderr
     assert loupe("run", "mydocs", *RIGHT, "--prompt", "Read!", "--name", "asked", cwd=here).returncode == 0
     assert (here / "runs/asked/mydocs/result.json").exists()
 
@@ -243,7 +243,7 @@ def test_a_headline_under_the_floor_ends_with_1_and_says_so(here: Path) -> None:
     assert "python-reader.py_wrong: text_similarity 4.72 % is worse than 60.00 %" in done.stderr
 
 
-SHOW = "loupe engine show python:reader.py:right"
+SHOW = "see its settings: loupe engine show python:reader.py:right"
 
 
 @pytest.mark.parametrize(
@@ -252,11 +252,15 @@ SHOW = "loupe engine show python:reader.py:right"
         (
             ("--fail-under", "0.9"),
             "--fail-under 0.9: text_similarity is in percent; did you mean 90 %?",
-            "--fail-under 90, or --fail-under 0.9%",
+            "use --fail-under 90, or --fail-under 0.9%",
         ),
-        (("--data", "nope"), "invalid value for '--data': Path 'nope' does not exist", "loupe run --help"),
-        (("--fail-under", "much"), "--fail-under much: not a number", "--fail-under 90"),
-        (("-o", "splitt"), "-o splitt: not KEY=VALUE", "loupe bench show mydocs"),
+        (
+            ("--data", "nope"),
+            "invalid value for '--data': Path 'nope' does not exist",
+            "see the options: loupe run --help",
+        ),
+        (("--fail-under", "much"), "--fail-under much: not a number", "use --fail-under 90"),
+        (("-o", "splitt"), "-o splitt: not KEY=VALUE", "see its options: loupe bench show mydocs"),
         (("--temperature", "1"), "engine 'python:reader.py:right' has no setting for --temperature", SHOW),
         (("--base-url", "http://h/v1"), "engine 'python:reader.py:right' has no setting for --base-url", SHOW),
     ],

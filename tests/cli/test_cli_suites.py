@@ -66,7 +66,8 @@ def test_missing_data_is_named_and_nothing_is_run(here: Path) -> None:
     assert "error: 6 of 6 benchmarks of suite 'core' cannot be read here:" in done.stderr
     for ident in CORE_HERE:
         assert f"  {ident}: " in done.stderr
-    assert "hint: loupe data get ocrbench " in done.stderr and "--skip-missing to leave them out" in done.stderr
+    assert "hint: download it: loupe data get ocrbench " in done.stderr
+    assert "--skip-missing to leave them out" in done.stderr
     assert not (here / "runs").exists()
 
 
@@ -117,7 +118,8 @@ def test_without_any_data_skip_missing_names_what_brings_it_and_not_itself(here:
     (here / "empty").mkdir()
     done = loupe("run", "--suite", "core", "--skip-missing", *ENGINE, "--data", "empty", cwd=here)
     assert done.returncode == 2
-    assert "hint: loupe data get ocrbench omnidocbench" in done.stderr and "leave them out" not in done.stderr
+    assert "hint: download it: loupe data get ocrbench omnidocbench" in done.stderr
+    assert "leave them out" not in done.stderr
 
 
 def test_data_names_a_folder_with_one_folder_for_each_benchmark_and_json_prints_the_file(here: Path) -> None:
@@ -171,4 +173,4 @@ def test_a_missing_copy_of_a_data_set_names_the_command_that_fetches_it(monkeypa
     entries = [entry for entry in entries_of(find_suite("eight").benchmarks) if entry.benchmark == "unimer_test"]
     missing: dict[str, LoupeError] = {}
     assert not _has_samples(entries[0], missing, pages=True)
-    assert _hint(missing, skip=False) == "loupe data get unimer_test --source parquet"
+    assert _hint(missing, skip=False) == "download it: loupe data get unimer_test --source parquet"

@@ -85,7 +85,7 @@ def test_all_slices_of_a_tag_stand_in_one_table() -> None:
     assert section.title.endswith("; –: nothing here to measure")
     with pytest.raises(UsageError, match="no slices by 'lnag'; did you mean 'lang'") as refused:
         slices_section(result, "lnag")
-    assert refused.value.hint == "--by one of: lang"
+    assert refused.value.hint == "use --by with one of: lang"
 
 
 def test_the_headline_in_one_line() -> None:

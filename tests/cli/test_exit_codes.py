@@ -103,7 +103,10 @@ def test_every_command_refuses_an_option_that_it_does_not_have(name: str, capsys
     code, said = main([*name.split(), "--no-such-option"]), capsys.readouterr()
     assert (code, said.out) == (USAGE, "")
     error, hint = said.err.splitlines()
-    assert error.startswith("error: no such option '--no-such-option'") and hint == f"hint: loupe {name} --help"
+    assert (
+        error.startswith("error: no such option '--no-such-option'")
+        and hint == f"hint: see the options: loupe {name} --help"
+    )
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC], ids=["a read-only disk", "a full disk"])

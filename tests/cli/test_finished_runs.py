@@ -36,7 +36,7 @@ def test_a_finished_run_is_refused_where_the_named_server_has_another_model(here
             done = loupe("run", "mydocs", *words, *address, cwd=here, env=env)
             assert done.returncode == 2 and done.stdout == "", done.stderr
             assert "holds a run with other settings:\n  model: one in the folder, other now" in done.stderr
-            assert "--name NAME keeps both" in done.stderr
+            assert "use --name NAME to keep both" in done.stderr
         assert not other.requests
 
 

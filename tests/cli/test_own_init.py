@@ -238,7 +238,8 @@ def test_a_folder_without_any_truth_says_so_and_names_the_next_step(
     said = "none of 2 samples has ground truth yet"
     for words in ([], ["--allow-unverified"]):
         assert main(["run", "./m2", "-e", "pdf_text", *words]) == 2
-        assert capsys.readouterr().err.splitlines() == [f"error: m2: {said}", "hint: loupe draft m2 -e ENGINE"]
+        said_now = capsys.readouterr().err.splitlines()
+        assert said_now == [f"error: m2: {said}", "hint: draft it: loupe draft m2 -e ENGINE"]
     for command in ("check", "show"):
         assert main(["bench", command, "./m2"]) == 0
         assert f"{said}: loupe draft m2 -e ENGINE" in "".join(capsys.readouterr())

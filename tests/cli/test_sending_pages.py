@@ -37,7 +37,7 @@ def test_nothing_is_sent_to_a_service_unless_somebody_says_so(here: Path) -> Non
     assert done.stderr.splitlines() == [
         "sends pages to ocr.invalid",
         "error: nothing was sent",
-        "hint: --yes sends pages without asking",
+        "hint: use --yes to send pages without asking",
     ]
     done = loupe(*words, "--yes", cwd=here)
     assert done.returncode == 4 and "no service answers at https://ocr.invalid" in done.stderr

@@ -258,7 +258,7 @@ def test_missing_weights_are_named(quill: dict[str, object], page: Path) -> None
 def test_not_installed_is_said(quill: dict[str, object], page: Path) -> None:
     with pytest.raises(MissingToolError, match="quill is not installed") as caught:
         ask(settings(quill, python=">=3.10"), "a", page=page)
-    assert caught.value.hint == "loupe engine install quill"
+    assert caught.value.hint == "run: loupe engine install quill"
 
 
 def test_no_key_comes_to_what_is_installed(
@@ -408,7 +408,7 @@ def test_from_nothing_to_a_score_with_two_commands(home: Path, tmp_path: Path) -
     again = loupe("engine", "remove", "project", cwd=tmp_path, env=more)
     assert again.returncode == 0 and "freed" in again.stderr
     gone = loupe("run", "sample_pages", "-e", "quill.toml", "--fresh", "--limit", "2", cwd=tmp_path, env=more)
-    assert gone.returncode == 4 and "loupe engine install project" in complaint(gone)
+    assert gone.returncode == 4 and complaint(gone)[1] == "run: loupe engine install project"
 
 
 def test_a_strangers_engine_is_not_installed_without_trust(

@@ -87,7 +87,7 @@ def test_the_only_model_is_used_and_recorded() -> None:
 def test_of_several_models_one_must_be_named() -> None:
     with pytest.raises(UsageError, match="offers 2 models: one, two") as raised:
         facts(models=models("one", "two"))
-    assert raised.value.hint == "--model one"
+    assert raised.value.hint == "use --model one"
 
 
 def test_no_models_means_that_one_must_be_named() -> None:
@@ -108,7 +108,7 @@ def test_a_model_that_vllm_does_not_serve_is_refused_at_once() -> None:
 def test_a_model_that_is_not_listed_is_refused_at_once_by_servers_that_serve_no_other(version: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"does not serve 'nemo', only: one, two") as error:
         facts(models=models("one", "two"), get=version, model="nemo")
-    assert error.value.hint == "--model one"
+    assert error.value.hint == "use --model one"
 
 
 def test_an_unknown_server_may_serve_more_than_it_lists() -> None:

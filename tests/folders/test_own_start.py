@@ -153,9 +153,9 @@ def test_what_cannot_be_begun_is_said_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=re.escape(message)):
             ask(found, **(nothing | flags))
     done = loupe("init", ".", cwd=tmp_path)
-    assert done.returncode == 2 and done.stderr.startswith("error: which task?\nhint: --task text"), done.stderr
+    assert done.returncode == 2 and done.stderr.startswith("error: which task?\nhint: use --task text"), done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
-    assert loupe("review", cwd=tmp_path).stderr.startswith("error: which folder?\nhint: loupe review DIR")
+    assert loupe("review", cwd=tmp_path).stderr.startswith("error: which folder?\nhint: run: loupe review DIR")
 
 
 def test_plain_text_is_no_draft_of_a_table_and_the_hint_says_what_is(scans: Path) -> None:

@@ -17,14 +17,14 @@ PACKAGE = Path(loupe.__file__).parent
 FILES = {path.relative_to(PACKAGE): path.read_text() for path in PACKAGE.rglob("*.py")}
 LINES = {path: text.count("\n") for path, text in FILES.items()}
 #: Lines by the first folder that a path is in; the core is all but these. Wanted: a core of 50,000, and 100,000 in all.
-APART = {"benchmarks": 29_100, "metrics": 11_400, "features": 19_700}
-CORE, ALL = 57_500, 117_500
+APART = {"benchmarks": 29_100, "metrics": 11_100, "features": 20_100}
+CORE, ALL = 57_000, 117_200
 #: Wanted: 650 modules, and 50 imports in 1,000 lines.
-MODULES, IMPORTS = 790, 75
+MODULES, IMPORTS = 755, 74
 LONGEST_FILE, LARGEST_FOLDER, LARGEST_FEATURE, MOST_OPTIONS = 500, 30, 4_000, 40
 #: Above these so far, and by how much: none may be added.
 LONG_FILES = {"types.py": 620}
-LARGE_FOLDERS = {"results": 35, "cli/shared": 31}
+LARGE_FOLDERS = {"results": 33, "cli/shared": 31}
 LARGE_FEATURES = {"synth": 4_900}
 LONE_FILES = 2
 

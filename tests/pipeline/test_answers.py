@@ -171,7 +171,7 @@ def test_other_answers_under_a_taken_name_are_refused_with_what_helps(here: Path
     (here / "other.json").write_text(json.dumps({"a": "?"}))
     done = loupe("score", "mydocs", "other.json", "--name", "mine", cwd=here)
     assert done.returncode == 2
-    assert "--name NAME keeps both; or remove runs/mine/mydocs" in " ".join(done.stderr.split())
+    assert "use --name NAME to keep both, or remove runs/mine/mydocs" in " ".join(done.stderr.split())
     assert "--fresh" not in done.stderr
 
 

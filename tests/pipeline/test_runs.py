@@ -301,7 +301,7 @@ def test_a_second_process_is_refused_and_told_who_holds_the_run(tmp_path: Path) 
 def test_a_missing_run_names_the_command_that_lists_them(tmp_path: Path) -> None:
     with pytest.raises(RunError) as error:
         RunFolder.open(tmp_path / "nope")
-    assert (error.value.message, error.value.hint) == (f"no run at {tmp_path / 'nope'}", "loupe runs")
+    assert (error.value.message, error.value.hint) == (f"no run at {tmp_path / 'nope'}", "list your runs: loupe runs")
 
 
 @given(st.text(), st.text(alphabet=st.characters(categories=["Cs", "Ll"])))

@@ -291,9 +291,9 @@ def test_a_refused_key_names_the_variable_that_would_be_sent(here: Path) -> None
 def test_a_refusal_says_which_key_would_be_sent(
     named: Addresses, own: str, environment: dict[str, str], hint: str
 ) -> None:
-    assert key_hint(named, own, environment) == f"--api-key-file FILE{hint}"
+    assert key_hint(named, own, environment) == f"use --api-key-file FILE{hint}"
     refused = failure(401, b"", None, key_hint=key_hint(named, own, environment))
-    assert refused.hint == f"--api-key-file FILE{hint}"
+    assert refused.hint == f"use --api-key-file FILE{hint}"
 
 
 def test_a_run_keeps_who_named_its_server(here: Path) -> None:

@@ -199,10 +199,10 @@ def test_hostile_texts_are_shown_as_texts_and_what_is_broken_is_named(mixed: tup
     press(page, "j")
     at(page, "bomb")
     drawn = katex_is_here()
-    expect(page.locator("#preview")).to_contain_text("Too many expansions" if drawn else "loupe setup math")
+    expect(page.locator("#preview")).to_contain_text("Too many expansions" if drawn else "run: loupe setup math")
     press(page, "j")
     at(page, "link")
-    expect(page.locator("#preview")).to_contain_text("\\href" if drawn else "loupe setup math")
+    expect(page.locator("#preview")).to_contain_text("\\href" if drawn else "run: loupe setup math")
     assert page.locator("#preview a").count() == 0
     page.goto(re.sub(r"\?.*", "?line=12", page.url))
     at(page, "out")

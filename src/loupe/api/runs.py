@@ -153,7 +153,9 @@ class Run:
         self._kept = kept  # a temporary folder goes with the last object that holds it
         found = result_of(self._folder)
         if found is None:
-            raise RunError(f"{self._folder.path} has no scores yet", hint=f"loupe score {word(self._folder.path)}")
+            raise RunError(
+                f"{self._folder.path} has no scores yet", hint=f"score it: loupe score {word(self._folder.path)}"
+            )
         self.result: Result = found
 
     @property

@@ -43,7 +43,8 @@ def load(
     shards = find_shards(folder, split)
     if not shards:
         raise DatasetError(
-            f"{folder}: no split {split!r} of IAM lines here; expected {_LAYOUT}", hint="loupe data get iam_lines"
+            f"{folder}: no split {split!r} of IAM lines here; expected {_LAYOUT}",
+            hint="download it: loupe data get iam_lines",
         )
     found = enumerate(rows(shards, ("text",)))
     return _samples([(f"{split}-{index:04d}", row.image(), row["text"]) for index, row in found], text, sample, seed)

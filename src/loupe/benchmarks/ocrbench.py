@@ -86,7 +86,7 @@ def load(root: Path | None, variant: Variant = "official") -> Iterator[Sample]:
     shards = find_shards(folder, "test")
     if shards:
         return _parquet(shards, variant)
-    raise DatasetError(f"{folder}: no OCRBench here; expected {_LAYOUT}", hint="loupe data get ocrbench")
+    raise DatasetError(f"{folder}: no OCRBench here; expected {_LAYOUT}", hint="download it: loupe data get ocrbench")
 
 
 def _json(file: Path, variant: Variant) -> Iterator[Sample]:

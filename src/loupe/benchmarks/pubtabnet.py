@@ -43,7 +43,8 @@ def _tables(root: Path, split: Split, escape: Escape) -> Iterator[TableImage]:
     shards = [root] if root.suffix == ".parquet" else find_shards(root, *SAME_SPLIT[split])
     if not shards:
         raise DatasetError(
-            f"{root}: no split {split!r} of PubTabNet here; expected {_LAYOUT}", hint="loupe data get pubtabnet"
+            f"{root}: no split {split!r} of PubTabNet here; expected {_LAYOUT}",
+            hint="download it: loupe data get pubtabnet",
         )
     return table_images.read_parquet(shards, name="pubtabnet", escape=escape)
 

@@ -110,7 +110,9 @@ def _version(ident: str, version: str) -> Benchmark:
     found = next((one for one in versions if version in ("", one.version)), None)
     if found is None:
         there = " and ".join(repr(one.version) for one in versions)
-        raise UsageError(f"{ident} has no version {version!r} here, only {there}", hint=f"loupe bench show {ident}")
+        raise UsageError(
+            f"{ident} has no version {version!r} here, only {there}", hint=f"see its options: loupe bench show {ident}"
+        )
     return found
 
 
@@ -134,7 +136,7 @@ def _unknown(name: str) -> UsageError:
         meant = did_you_mean(ident, benchmark_ids()) or beside
     if not meant and (alike := begun or _alike(ident.casefold())):
         meant = f"; did you mean {' or '.join(alike)}?"
-    return UsageError(f"no benchmark or folder {name!r}{meant}", hint="loupe bench list")
+    return UsageError(f"no benchmark or folder {name!r}{meant}", hint="list the benchmarks: loupe bench list")
 
 
 def _beside(path: Path) -> str:
@@ -295,7 +297,9 @@ def find_data_set(name: str, *, source: str = "") -> DataSet:
         return DataSet(id=ident.replace("/", "--"), repo=ident)
     found = data_set(name)
     if found is None:
-        raise UsageError(f"no data set {name!r}{did_you_mean(ident, data_sets())}", hint="loupe data list")
+        raise UsageError(
+            f"no data set {name!r}{did_you_mean(ident, data_sets())}", hint="list the datasets: loupe data list"
+        )
     if not source:
         return found
     if source not in found.sources:

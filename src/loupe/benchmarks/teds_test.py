@@ -38,7 +38,7 @@ def _tables(root: Path, first: int, rows: int, escape: Escape) -> Iterator[Table
     if not shards:
         raise DatasetError(
             f"{root}: the rows of TEDS_TEST are counted in data/validation-*.parquet, which is not here",
-            hint="loupe data get teds_test",
+            hint="download it: loupe data get teds_test",
         )
     found = 0
     for table in table_images.read_parquet(shards, name="teds_test", escape=escape, first=first, count=rows):

@@ -294,9 +294,11 @@ def read_formulas(folder: Path, subset: str, source: str) -> Iterator[Sample]:
     if shards:
         return _parquet(shards)
     if source == "parquet":
-        hint = "loupe data get unimer_test --source parquet"
+        hint = "download it: loupe data get unimer_test --source parquet"
         raise DatasetError(f"{folder}: no parquet copy of UniMER-Test here", hint=hint)
-    raise DatasetError(f"{folder}: no UniMER-Test here; expected {_LAYOUT}", hint="loupe data get unimer_test")
+    raise DatasetError(
+        f"{folder}: no UniMER-Test here; expected {_LAYOUT}", hint="download it: loupe data get unimer_test"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +408,9 @@ def _labels(tree: _Tree, subset: str) -> list[str]:
         alone = f"-o subset={others[0]} reads one subset alone; " if others else ""
         raise DatasetError(f"{tree.path}: {subset}.txt cannot be read", hint=f"{alone}expected {_LAYOUT}") from None
     except UnicodeDecodeError:
-        raise DatasetError(f"{tree.path}: {subset}.txt is not UTF-8", hint="loupe data verify") from None
+        raise DatasetError(
+            f"{tree.path}: {subset}.txt is not UTF-8", hint="check the files: loupe data verify"
+        ) from None
     return [line.strip() for line in io.StringIO(text, newline=None)]
 
 

@@ -133,7 +133,10 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
         say(f"{folder}: no problem found; loupe run {word(folder)}{named}")
         return
     if data:
-        raise UsageError("--data goes with a FILE.py; a folder has its pages", hint=f"loupe bench check {word(folder)}")
+        raise UsageError(
+            "--data goes with a FILE.py; a folder has its pages",
+            hint=f"see every problem: loupe bench check {word(folder)}",
+        )
     problems = [str(problem) for problem in check_folder(folder)]
     for line in not_in_samples(folder):
         say(line)

@@ -152,7 +152,7 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
 
     roots = [_root(name) for name in names] or _here()
     if not roots:
-        raise DatasetError("no data sets found", hint="loupe data get ocrbench")
+        raise DatasetError("no data sets found", hint="download it: loupe data get ocrbench")
     report, wrong = [], 0
     for root in roots:
         manifest = read_manifest(root)
@@ -196,7 +196,7 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
 
     root = _root(name)
     if not root.is_dir():
-        raise DatasetError(f"{root}: no such folder", hint=f"loupe data get {word(name)}")
+        raise DatasetError(f"{root}: no such folder", hint=f"download it: loupe data get {word(name)}")
     target = output or default_place(f"{real_path(root).name}.tar")
     known = has_manifest(root)
     size = read_manifest(root).size if known else sum((root / path).stat().st_size for path in files_below(root)) * 2
@@ -224,7 +224,7 @@ def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
 
     def root_of(manifest: Manifest) -> Path:
         if to is None and not _is_name(manifest.id):
-            raise DatasetError(f"{file}: the store has no name for its data set", hint="--to DIR")
+            raise DatasetError(f"{file}: the store has no name for its data set", hint="use --to DIR")
         return to or default_root(manifest.id)
 
     with counting(str(file), file.stat().st_size, plain=plain) as tell:

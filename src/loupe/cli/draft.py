@@ -74,7 +74,7 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     for plan in plans:
         refuse_plain_ocr(plan, {asked_as(task) for task in tasks})
     if len({name_of(plan) for plan in plans}) < len(plans):
-        raise UsageError("--name goes with one engine", hint="loupe draft DIR -e ENGINE --name NAME")
+        raise UsageError("--name goes with one engine", hint="run: loupe draft DIR -e ENGINE --name NAME")
     draft = partial(draft_one, folder=folder, config=config, default_runs=given.runs is DEFAULT, plain=plain)
     drafted = carry_out(plans, draft)
     worst = drafted.code

@@ -177,7 +177,7 @@ def _export_submission(runs: tuple[Path, ...], file: Path, *, raw: bool, json: b
     from loupe.runs.folder import RunFolder
 
     if len(runs) > 1:
-        raise UsageError("a submission is one run", hint=f"loupe export {word(runs[0])} --to {SUBMISSION}")
+        raise UsageError("a submission is one run", hint=f"run: loupe export {word(runs[0])} --to {SUBMISSION}")
     written = write_submission(RunFolder.open(runs[0]), file, raw=raw)
     if json:
         as_json({"file": written.folder, "written": written.written, "failed": written.failed})

@@ -153,21 +153,21 @@ def ask(
     people = sys.stdin.isatty() and sys.stderr.isatty()
     chosen = _task(task or _usual_task(found, fields, labels) or (_ask_task(found) if people else ""))
     if fields and chosen != "fields":
-        raise UsageError("--field goes with --task fields", hint="loupe init DIR --task fields --field date:date")
+        raise UsageError("--field goes with --task fields", hint="run: loupe init DIR --task fields --field date:date")
     if labels and chosen != "class":
-        raise UsageError("--label goes with --task class", hint="loupe init DIR --task class --label invoice")
+        raise UsageError("--label goes with --task class", hint="run: loupe init DIR --task class --label invoice")
     types = dict(map(_field, fields))
     if chosen == "fields" and not types:
         types = _ask_fields() if people else {}
         if not types:
-            raise UsageError("no field named", hint="--field date:date --field total:amount")
+            raise UsageError("no field named", hint="use --field date:date --field total:amount")
     named = label_map(found, labels) if chosen == "class" else {}
     if chosen == "class" and people and not labels:
         named = _ask_labels(found, named)
     if chosen == "class" and len(set(named.values())) < 2:
-        raise UsageError("a class needs two labels or more", hint="--label invoice --label letter, or FOLDER=NAME")
+        raise UsageError("a class needs two labels or more", hint="use --label invoice --label letter, or FOLDER=NAME")
     if message := next(label_mistakes(list(dict.fromkeys(named.values()))), ""):
-        raise UsageError(message, hint="--label invoice --label letter, or FOLDER=NAME")
+        raise UsageError(message, hint="use --label invoice --label letter, or FOLDER=NAME")
     return Beginning(task=chosen, title=title, fields=types, labels=named, pages=pages)
 
 
@@ -182,7 +182,7 @@ def _task(name: str) -> Task:
     """Raises UsageError for a name that is none, and for none."""
     plain = {"tables": "table", "classes": "class", "field": "fields"}.get(name, name)
     if not plain:
-        raise UsageError("which task?", hint=f"--task {', --task '.join(TASKS)}")
+        raise UsageError("which task?", hint=f"use --task {', --task '.join(TASKS)}")
     found = next((task for task in TASKS if task == plain), None)
     if found is None:
         raise UsageError(f"no task {name!r}{did_you_mean(name, TASKS)}", hint=f"tasks: {', '.join(TASKS)}")

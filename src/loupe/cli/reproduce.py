@@ -71,7 +71,9 @@ def reproductions(target: str, folder: Path | None, root: Path) -> list[Reproduc
     engine, slash, name = target.rpartition("/")
     name = full_name(name)
     if not (slash and engine and name):
-        raise UsageError(f"{target!r} is not ENGINE/BENCHMARK", hint=f"loupe reproduce glm-ocr/omnidocbench; {_ALL}")
+        raise UsageError(
+            f"{target!r} is not ENGINE/BENCHMARK", hint=f"run: loupe reproduce glm-ocr/omnidocbench; {_ALL}"
+        )
     benchmark, ident = get_benchmark(name), benchmark_id(name)
     if ident not in published_benchmarks():
         raise UsageError(f"no published figures on {ident} here", hint=_ALL)

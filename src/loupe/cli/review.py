@@ -33,7 +33,7 @@ class _ReviewGroup(SuggestingGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does it, with the name of the usual command put in where none is given."""
         if not args:
-            raise UsageError("which folder?", hint="loupe review DIR, or loupe review tests FILE.jsonl")
+            raise UsageError("which folder?", hint="run: loupe review DIR, or loupe review tests FILE.jsonl")
         if args[0] not in (*self.list_commands(ctx), *self.get_help_option_names(ctx)):
             args = [self.usual, *args]
         return super().parse_args(ctx, args)
@@ -94,10 +94,10 @@ def folder(folder: Path, name: str | None, port: int | None, no_browser: bool, *
 
     if folder.is_file() and folder.suffix == ".jsonl":
         raise UsageError(
-            f"{folder} is a file", hint=f"loupe review tests {word(folder)}, or loupe review {word(folder.parent)}"
+            f"{folder} is a file", hint=f"run: loupe review tests {word(folder)}, or loupe review {word(folder.parent)}"
         )
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder", hint="loupe review DIR, or loupe review tests FILE.jsonl")
+        raise UsageError(f"{folder}: no such folder", hint="run: loupe review DIR, or loupe review tests FILE.jsonl")
     review = open_folder(folder, by=name or _account(), **options)
     _announce(review)
     _open(review, folder, port=port, no_browser=no_browser)

@@ -58,7 +58,7 @@ def command(what: str, only: tuple[str, ...], dry_run: bool, jobs: int, json: bo
     if json:
         as_json(done)
     if failed:
-        told = DatasetError(f"not fetched: {', '.join(failed)}", hint=f"loupe data get {' '.join(failed)}")
+        told = DatasetError(f"not fetched: {', '.join(failed)}", hint=f"download it: loupe data get {' '.join(failed)}")
         if len(codes := set(failed.values())) == 1:
             told.exit_code = codes.pop()
         raise told

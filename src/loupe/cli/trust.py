@@ -40,18 +40,18 @@ def _help() -> str:
 def command(place: Path | None, yes: bool, listing: bool, remove: bool, json: bool) -> None:
     """Show, list, add or remove what is trusted."""
     if json and not listing:
-        raise UsageError("--json goes with --list", hint="loupe trust --list --json")
+        raise UsageError("--json goes with --list", hint="run: loupe trust --list --json")
     if listing:
         _list(json=json)
         return
     if place is None:
-        raise UsageError("which folder or file?", hint="loupe trust .")
+        raise UsageError("which folder or file?", hint="run: loupe trust .")
     file = place / "loupe.toml" if place.is_dir() else place
     if remove:
         say(f"{file} is no longer trusted" if trust.forget(file) else f"{file} was not trusted")
         return
     if not file.is_file():
-        raise UsageError(f"{file}: no such file, so there is nothing to trust", hint="loupe trust FILE")
+        raise UsageError(f"{file}: no such file, so there is nothing to trust", hint="run: loupe trust FILE")
     content, lines = _look(file)
     if not lines:
         say(f"{file} configures data only, which needs no trust")

@@ -111,7 +111,7 @@ class _Reader:
         try:
             return self._ask(order, name)
         except _ReaderLostError:
-            raise PageError(f"{name} {_NO_PROCESS}", hint="loupe doctor") from None
+            raise PageError(f"{name} {_NO_PROCESS}", hint="see what is missing: loupe doctor") from None
 
     def close(self) -> None:
         """End the child and leave nothing behind; one of a process that this was forked from is not ours to end."""
@@ -127,7 +127,9 @@ class _Reader:
             connection = self._opened()
         except OSError as error:
             self.close()
-            raise PageError(f"{name} {_NO_PROCESS} ({error.strerror})", hint="loupe doctor") from None
+            raise PageError(
+                f"{name} {_NO_PROCESS} ({error.strerror})", hint="see what is missing: loupe doctor"
+            ) from None
         taken = whole = False
         try:
             deadline = time.monotonic() + SECONDS

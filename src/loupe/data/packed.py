@@ -76,7 +76,9 @@ def open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(plain_file(path))
     except _BROKEN_ZIP as error:
-        raise DatasetError(f"{path}: not a zip, or a broken one ({error})", hint="loupe data verify") from None
+        raise DatasetError(
+            f"{path}: not a zip, or a broken one ({error})", hint="check the data: loupe data verify"
+        ) from None
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:

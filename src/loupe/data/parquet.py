@@ -89,7 +89,7 @@ def _whole(shards: list[Path]) -> list[Path]:
     if gone:
         name = f"{numbered[0][0].string[: numbered[0][0].start()]}-{gone[0]:05d}-of-{count:05d}.parquet"
         raise DatasetError(
-            f"{folder}: {len(gone)} of {count} parquet files missing, first {name}", hint="loupe data get"
+            f"{folder}: {len(gone)} of {count} parquet files missing, first {name}", hint="download it: loupe data get"
         )
     return shards
 

@@ -108,7 +108,8 @@ def open_parquet(path: Path) -> ParquetFile:
         raise DatasetError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError, ValueError) as error:
         raise DatasetError(
-            f"{path}: not a parquet file, or a broken one ({_one_line(error)})", hint="loupe data verify"
+            f"{path}: not a parquet file, or a broken one ({_one_line(error)})",
+            hint="check the data: loupe data verify",
         ) from None
 
 

@@ -51,7 +51,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     from loupe.engines.services.placeholders import open_elsewhere
 
     if not settings.url:
-        raise UsageError("the profile names no address of its service", hint="--base-url https://HOST")
+        raise UsageError("the profile names no address of its service", hint="use --base-url https://HOST")
     secrets = _secrets(settings)
     concurrency = settings.concurrency or 1
     own = open_client(connector={"limit": concurrency}, cookie_jar=aiohttp.DummyCookieJar())

@@ -159,7 +159,9 @@ def _kinds() -> Mapping[str, Hook]:
 def engine_module(kind: str) -> ModuleType:
     """The module of one kind. Raises ProfileError for an unknown kind, HookError for a broken one."""
     if kind not in _kinds():
-        raise ProfileError(f"no engine kind {kind!r}{did_you_mean(kind, engine_kinds())}", hint="loupe engine list")
+        raise ProfileError(
+            f"no engine kind {kind!r}{did_you_mean(kind, engine_kinds())}", hint="list the engines: loupe engine list"
+        )
     module: ModuleType = _kinds()[kind].load()
     if not hasattr(module, "Settings") or not hasattr(module, "open_engine"):
         raise _kinds()[kind].broken("it has no Settings or no open_engine")
@@ -289,10 +291,10 @@ def _find(name: str) -> tuple[str, dict[str, Any], str]:
         called = module.label(argument) if hasattr(module, "label") else f"{kind}-{Path(argument).name}"
         return given or slug(called), {"kind": kind, key: argument}, f"engine {name!r}"
     if "," in name:
-        raise UsageError(f"no engine {name!r}: each has an -e of its own", hint=f"--engines {word(name)}")
+        raise UsageError(f"no engine {name!r}: each has an -e of its own", hint=f"use --engines {word(name)}")
     raise UsageError(
         f"no engine {name!r}{did_you_mean(name, [*profile_names(), *engine_kinds()])}",
-        hint="loupe engine list; profiles of your own are ~/.config/loupe/engines/NAME.toml",
+        hint="list the engines: loupe engine list; profiles of your own are ~/.config/loupe/engines/NAME.toml",
     )
 
 
@@ -310,7 +312,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return parse_toml(decode_text(read_data(path)))
     except FileNotFoundError:
-        raise UsageError(f"no engine profile at {path}", hint="loupe engine list") from None
+        raise UsageError(f"no engine profile at {path}", hint="list the engines: loupe engine list") from None
     except (ValueError, RecursionError, OSError) as error:
         raise ProfileError(f"{path}: {error}") from None
 

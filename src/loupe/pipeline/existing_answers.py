@@ -63,7 +63,7 @@ def file_answers(plan: Plan, path: Path) -> tuple[RunFolder, Answers]:
         info = msgspec.structs.replace(info, adapters=steps, defining={**info.defining, "adapters": steps})
         info = msgspec.structs.replace(info, signature=signature(info))
     with claim(
-        plan.folder, info, shared=plan.shared, hint=f"{_other_name(plan, info)} keeps both; or remove {plan.path}"
+        plan.folder, info, shared=plan.shared, hint=f"use {_other_name(plan, info)} to keep both, or remove {plan.path}"
     ) as folder:
         folder.drop_result()
         records = (answers.found.get(ident) or _missing(ident, path) for ident in asked)

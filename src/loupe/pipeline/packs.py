@@ -238,7 +238,7 @@ def unpack(source: Path, root: Path, *, again: bool = False) -> RunFolder:
         if place.names():
             raise RunError(
                 f"{place.path} is there already",
-                hint=f"loupe score {word(place.path)}; or elsewhere: loupe unpack {word(source)} DIR",
+                hint=f"score it: loupe score {word(place.path)}; or elsewhere: loupe unpack {word(source)} DIR",
             )
         with whole_folder(place, private=True) as aside:
             _write(source, info, aside, place)
@@ -323,7 +323,7 @@ def _checked(source: Path) -> RunInfo:
             while stream.read(1 << 20):
                 pass
     if found is None or PREDICTIONS not in seen:
-        raise RunError(f"{source}: not a pack of a run: {RUN} or {PREDICTIONS} is missing", hint="loupe pack RUN")
+        raise RunError(f"{source}: not a pack of a run: {RUN} or {PREDICTIONS} is missing", hint="run: loupe pack RUN")
     if found.data or "/" in found.benchmark or "\\" in found.benchmark or found.benchmark in ("", ".", ".."):
         raise RunError(f"{source}: its {RUN} names a place outside of the pack", hint="make it with loupe pack")
     if found.benchmark != TRUTH and any(name.startswith(f"{TRUTH}/") for name in seen):

@@ -276,7 +276,7 @@ def survey(
     if own and own.asked:
         truth, images = own.close(questions, slicing)
     if not seen:
-        raise DatasetError(f"{name}: no samples", hint=f"loupe bench show {word(name)}")
+        raise DatasetError(f"{name}: no samples", hint=f"see its options: loupe bench show {word(name)}")
     return Survey(
         ids=tuple(seen),
         data_digest=digest_of([truth, *images]) if pages else "",

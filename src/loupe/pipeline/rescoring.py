@@ -112,7 +112,7 @@ def _check_questions(folder: RunFolder, options: Mapping[str, str], wanted: Iter
     words = " ".join(f"-o {name}={value}" for name, value in options.items())
     what = "is asked otherwise" if other in asked else "was not asked for"
     if info.profile.get("kind") == "predictions":
-        hint = f"loupe score {word(info.benchmark)} ANSWERS {words} --name NAME"
+        hint = f"run: loupe score {word(info.benchmark)} ANSWERS {words} --name NAME"
     else:
         hint = f"ask again: loupe run {word(info.benchmark)} {words} --name NAME, with the same engine"
     raise UsageError(f"{words}: not with the answers of this run, as {other} {what}", hint=hint)

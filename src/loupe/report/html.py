@@ -44,7 +44,7 @@ def write_report(
     Raises RunError for a path without a run, UsageError for an output that cannot be one, WriteError for a full disk.
     """
     if not runs:
-        raise UsageError("no run given", hint="loupe report runs/ENGINE/BENCHMARK -o report.html")
+        raise UsageError("no run given", hint="run: loupe report runs/ENGINE/BENCHMARK -o report.html")
     groups = collect(runs, measure)
     for group in groups:
         info = group.entrants[0].run.info

@@ -23,4 +23,4 @@ def _way_back(run: RunFolder, error: Exception) -> str:
         return f"copy {own.name} to {own}"
     if info.data:
         return f"copy the data to {info.data}, or name its folder: loupe score {word(run.path)} --data DIR"
-    return (error.hint if isinstance(error, LoupeError) else "") or f"loupe bench show {word(info.benchmark)}"
+    return (error.hint if isinstance(error, LoupeError) else "") or f"see: loupe bench show {word(info.benchmark)}"

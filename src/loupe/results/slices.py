@@ -16,7 +16,9 @@ def slices_section(result: Result, tag: str) -> Section:
     values = result.slices.get(tag)
     if not values:
         listed = ", ".join(sorted(result.slices)) or "none"
-        raise UsageError(f"no slices by {tag!r}{did_you_mean(tag, result.slices)}", hint=f"--by one of: {listed}")
+        raise UsageError(
+            f"no slices by {tag!r}{did_you_mean(tag, result.slices)}", hint=f"use --by with one of: {listed}"
+        )
     names = [name for name in result.measures if any(name in measures for measures in values.values())]
     rows = [_row(result, value, measures, names) for value, measures in values.items()]
     rows.sort(key=lambda row: -int(row[1].replace(",", "")))

@@ -27,7 +27,7 @@ from loupe.runs.stored_records import StoredRecords
 from loupe.typed import encode_json, json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Prediction, Result, SampleScores
 
-KEEP_BOTH = "--name NAME keeps both, --fresh starts over (the old folder is moved aside)"
+KEEP_BOTH = "use --name NAME to keep both, or --fresh to start over (the old folder is moved aside)"
 
 RUN, PREDICTIONS, SCORES, RESULT = "run.json", "predictions.jsonl", "scores.jsonl", "result.json"
 #: What the result was made from, and the proof that this user's Loupe made it.
@@ -90,7 +90,7 @@ class RunFolder:
             info = json_decoder(RunInfo).decode(files.read(RUN))
             return cls(files, named_apart(info))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise RunError(f"no run at {files.path}", hint="loupe runs") from None
+            raise RunError(f"no run at {files.path}", hint="list your runs: loupe runs") from None
         except UNDECODABLE as error:
             raise RunError(f"{files.path / RUN}: {error}", hint="start the run again with --fresh") from None
 
@@ -322,7 +322,7 @@ class RunFolder:
         try:
             result = json_decoder(Result).decode(data)
         except UNDECODABLE as error:
-            raise RunError(f"{self.path / RESULT}: {error}", hint=f"loupe score {word(self.path)}") from None
+            raise RunError(f"{self.path / RESULT}: {error}", hint=f"score it: loupe score {word(self.path)}") from None
         ident = id_apart(self.info.benchmark, result.benchmark)
         signed = signed_apart(result.signature, result.benchmark, ident)
         return msgspec.structs.replace(result, benchmark=ident, signature=signed)
@@ -419,7 +419,7 @@ def _continued(files: Folder, info: RunInfo, hint: str) -> RunInfo:
     if RUN not in names:
         raise RunError(
             f"{files.path} holds answers, but no run.json to say what they are",
-            hint="--name NAME begins another run, --fresh moves this folder aside",
+            hint="use --name NAME to begin another run, or --fresh to move this folder aside",
         )
     run = RunFolder.open(files)
     check_same(files.path, run.info, info, hint=hint)

@@ -43,4 +43,4 @@ def open_run(path: Path) -> RunFolder:
     if below:
         raise RunError(f"no run at {path}; did you mean {' or '.join(below[:3])}?", hint="list all runs: loupe runs")
     near = did_you_mean(str(path), (str(file.parent) for file in path.parent.parent.glob("*/*/run.json")))
-    raise RunError(f"no run at {path}{near}", hint="loupe runs")
+    raise RunError(f"no run at {path}{near}", hint="list your runs: loupe runs")

@@ -333,7 +333,9 @@ class ScorePool:
                 reason, failed = str(error), failed + 1
                 worker.note(reason)
                 self._retire(worker)
-        self._break(LoupeError(f"no scoring process can be started: {reason}", hint="loupe doctor"))
+        self._break(
+            LoupeError(f"no scoring process can be started: {reason}", hint="see what is missing: loupe doctor")
+        )
         return None
 
     def _break(self, error: LoupeError) -> None:

@@ -239,7 +239,7 @@ class Server:
                 if time.monotonic() > deadline:
                     raise EngineUnavailableError(
                         f"{self.title} was not ready within {self.wanted.startup_timeout:g} s",
-                        hint=f"--startup-timeout N, or see what it says: less {self._log}",
+                        hint=f"use --startup-timeout N, or see what it says: less {self._log}",
                     )
                 watch.say(f"starting {self.title}, {time.monotonic() - began:.0f} s")
                 await asyncio.sleep(pause)
@@ -248,7 +248,7 @@ class Server:
         holder = await asyncio.to_thread(listener, self.record.port)
         if holder is not None and holder[0] not in family([self.record.root], self.record.mark):
             raise EngineUnavailableError(
-                f"port {self.record.port} was taken by {holder[1]} (process {holder[0]})", hint="--server-port auto"
+                f"port {self.record.port} was taken by {holder[1]} (process {holder[0]})", hint="use --server-port auto"
             )
 
     async def _warm_up(self, watch: Watch) -> None:

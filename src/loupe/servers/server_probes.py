@@ -54,7 +54,7 @@ class Talk:
                 return False
             status, body, _ = answer
             if status in (401, 403):
-                raise EngineUnavailableError(f"{wanted.template.title} needs a key", hint="--api-key-file FILE")
+                raise EngineUnavailableError(f"{wanted.template.title} needs a key", hint="use --api-key-file FILE")
             if status != 200:
                 return False
             if not each.lists(wanted.name, body):

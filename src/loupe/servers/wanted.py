@@ -113,11 +113,11 @@ def wanted_server(profile: Profile, *, embedding: bool = False) -> Wanted | None
     named = model or usual
     model = named or profile.model
     if not model:
-        raise UsageError(f"--serve {kind}: which model?", hint=f"--serve {kind}:MODEL, or -e ENGINE with a model")
+        raise UsageError(f"--serve {kind}: which model?", hint=f"use --serve {kind}:MODEL, or -e ENGINE with a model")
     if not named and template.format.lower() not in model.lower():
         raise UsageError(
             f"{template.title} reads {template.format} files, but the name {model} does not mention that format",
-            hint=f"--serve {kind}:NAME/REPOSITORY-{template.format}, or {kind}:./FILE.{template.format.lower()}",
+            hint=f"use --serve {kind}:NAME/REPOSITORY-{template.format}, or {kind}:./FILE.{template.format.lower()}",
         )
     absolute = _as_it_is if template.folder == "here" else _absolute
     if template.folder == "own":

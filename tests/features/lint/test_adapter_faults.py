@@ -193,4 +193,4 @@ def test_answers_that_exist_are_cleaned_by_steps_which_the_signature_names(tmp_p
     _, hint = complaint(loupe("score", "mydocs", "answers", "-o", 'adapters=["html_comment"]', cwd=tmp_path))
     assert hint.startswith("adapters = [") and not (tmp_path / "runs").exists()
     done = loupe("score", "mydocs", "answers", "--runs", "all", "-o", 'adapters=["strip"]', cwd=tmp_path)
-    assert done.returncode == 2 and "--name answers-strip keeps both" in done.stderr
+    assert done.returncode == 2 and "use --name answers-strip to keep both" in done.stderr

@@ -103,12 +103,12 @@ LINT_HINT = f"name a run: loupe runs; answers of a benchmark: loupe lint answers
 @pytest.mark.parametrize(
     ("words", "said", "hint"),
     [
-        ("nope", "no answers at nope", "loupe lint FOLDER --for omnidocbench"),
+        ("nope", "no answers at nope", "run: loupe lint FOLDER --for omnidocbench"),
         ("answers", "answers is not a run", LINT_HINT),
         (
             "answers --for unimer_test",
             "lint has nothing for answers to unimer_test: they are no pages, and no faults of their form are known",
-            "loupe bench show unimer_test",
+            "see its options: loupe bench show unimer_test",
         ),
         (
             "empty --for omnidocbench --data .",

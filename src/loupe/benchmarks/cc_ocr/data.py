@@ -58,7 +58,7 @@ def load_subsets(root: Path | None, tracks: frozenset[str]) -> Iterator[Sample]:
     elif tables := [folder] if folder.suffix == ".tsv" else sorted(folder.rglob("*.tsv")):
         found = (sample for table in tables for sample in _table(table))
     else:
-        raise DatasetError(f"{folder}: no CC-OCR here; expected {_LAYOUT}", hint="loupe data get cc_ocr")
+        raise DatasetError(f"{folder}: no CC-OCR here; expected {_LAYOUT}", hint="download it: loupe data get cc_ocr")
     return (sample for sample in found if sample.tags["track"] in tracks)
 
 

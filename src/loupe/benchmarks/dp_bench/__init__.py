@@ -48,7 +48,7 @@ Pairing: TypeAlias = Literal["all", "first"]
 _LAYOUT = "dataset/reference.json with dataset/pdfs/, or reference.json with pdfs/, or the prepared form"
 _FOLDERS = (".", "dataset", "ground-truth")
 _MARKDOWN_FOLDERS = ("gt_markdown", "markdown")
-_HINT = "loupe data get dp_bench"
+_HINT = "download it: loupe data get dp_bench"
 
 
 #: Where this differs from the official evaluator on purpose.

@@ -94,7 +94,9 @@ def _questions(folder: Path) -> Iterator[Sample]:
     shards = find_shards(folder, "test")
     if shards:
         return _parquet(shards)
-    raise DatasetError(f"{folder}: no OCRBench v2 here; expected {_LAYOUT}", hint="loupe data get ocrbench_v2")
+    raise DatasetError(
+        f"{folder}: no OCRBench v2 here; expected {_LAYOUT}", hint="download it: loupe data get ocrbench_v2"
+    )
 
 
 def _json(file: Path) -> Iterator[Sample]:

@@ -24,7 +24,7 @@ from loupe.typed import convert
 BASELINE = "baseline"
 Missing: TypeAlias = Literal["empty", "official"]
 _LAYOUT = "*.jsonl with tests and pdfs/ with the documents, or one .jsonl file beside pdfs/"
-_HINT = "loupe data get olmocr_bench"
+_HINT = "download it: loupe data get olmocr_bench"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def read_tests(file: Path, documents: Collection[str]) -> list[PageTest]:
         _check_place(test, place)
         if test.pdf not in documents:
             raise DatasetError(
-                f"{place}: {test.pdf} is not in {file.parent / 'pdfs'}", hint=f"get it, or take its tests out; {_HINT}"
+                f"{place}: {test.pdf} is not in {file.parent / 'pdfs'}", hint=f"take its tests out, or {_HINT}"
             )
         if test.id in lines:
             raise DatasetError(f"{place}: the id {test.id!r} is that of line {lines[test.id]}", hint="ids must differ")

@@ -116,7 +116,10 @@ def in_anything(references: Iterable[str]) -> dict[str, str]:
 
 def _check_reference(reference: str, drawing: Drawing) -> None:
     if drawing.lost:
-        raise LoupeError(f"the reference {reference[:80]!r} cannot be rendered: {drawing.lost}", hint="loupe doctor")
+        raise LoupeError(
+            f"the reference {reference[:80]!r} cannot be rendered: {drawing.lost}",
+            hint="see what is missing: loupe doctor",
+        )
 
 
 @contextmanager

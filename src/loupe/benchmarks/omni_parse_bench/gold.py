@@ -25,7 +25,7 @@ MANIFEST = "manifest.parquet"
 _COLUMNS = ("page_id", "document", "suite", "doc_path", "gt_path", "outputs")
 _NAMES = _COLUMNS[:-1]
 _PAGE_FILE = re.compile(r"pages/(?P<id>.+)\.(?P<kind>pdf|png)", re.DOTALL)
-_HINT = "loupe data get omni_parse_bench"
+_HINT = "download it: loupe data get omni_parse_bench"
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ def _ground_truth_file(root: Path, layout: DataLayout) -> Path:
     if len(others) == 1:
         return others[0]
     if others:
-        raise DatasetError(f"{root}: {len(others)} files could be the ground truth", hint=f"--data {others[0]}")
+        raise DatasetError(f"{root}: {len(others)} files could be the ground truth", hint=f"use --data {others[0]}")
     above = root.parent / layout.file
     hint = f"it stands one folder up: --data {shlex.quote(str(root.parent))}" if above.is_file() else layout.hint
     raise DatasetError(f"{root}: no {layout.title} here; expected {layout.file} with {layout.images}/", hint=hint)

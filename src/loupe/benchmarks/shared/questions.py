@@ -191,7 +191,7 @@ def _of_json(where: QuestionSet, folder: Path, split: str) -> Iterator[_Row]:
         expected = ", ".join(["parquet files of this split", *named, "or the prepared form (metadata.jsonl)"])
         raise DatasetError(
             f"{folder}: no split {split!r} of {where.title} here; expected {expected}",
-            hint=f"loupe data get {where.ident}",
+            hint=f"download it: loupe data get {where.ident}",
         )
     number = 0
     for file, known in found.items():

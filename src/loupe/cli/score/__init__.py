@@ -167,7 +167,8 @@ def _score_answers(
 
     if len(target) > 2 and flags.get("name"):
         raise UsageError(
-            "--name is for one folder of answers", hint=f"loupe score {word(target[0])} {word(target[1])} --name NAME"
+            "--name is for one folder of answers",
+            hint=f"score it: loupe score {word(target[0])} {word(target[1])} --name NAME",
         )
     benchmark = full_name(target[0])
     floor = parse_floor(wanted.fail_under, measure_of(get_benchmark(benchmark), wanted.measure))
@@ -258,7 +259,7 @@ def _options_of_run(run: str, pairs: object) -> dict[str, str]:
     from loupe.cli.shared.options import split_pairs
     from loupe.runs.folder import RunFolder
 
-    options = split_pairs(convert(pairs, tuple[str, ...]), hint=f"loupe score {word(run)} -o KEY=VALUE")
+    options = split_pairs(convert(pairs, tuple[str, ...]), hint=f"score it: loupe score {word(run)} -o KEY=VALUE")
     if "adapters" in options:
         from loupe.pipeline.mended_truth import score_anyway
 
@@ -278,7 +279,7 @@ def _check_flags(flags: Mapping[str, object]) -> None:
         if flags.get(name) not in (None, "") and flags[name] is not False
     ]
     if given:
-        raise UsageError(f"{given[0]} is for answers, not for a run", hint="loupe score BENCHMARK ANSWERS")
+        raise UsageError(f"{given[0]} is for answers, not for a run", hint="score it: loupe score BENCHMARK ANSWERS")
 
 
 def names_of(answers: Sequence[Path]) -> list[str]:
@@ -310,7 +311,7 @@ def take_answers(benchmark: str, answers: Path, flags: dict[str, object]) -> Pat
     from loupe.pipeline import file_answers
 
     if not answers.exists():
-        raise RunError(f"no answers at {answers}", hint=f"loupe score {word(benchmark)} FOLDER_OR_FILE")
+        raise RunError(f"no answers at {answers}", hint=f"score it: loupe score {word(benchmark)} FOLDER_OR_FILE")
     reading = convert({**flags, "engine": (f"predictions:{answers}",)}, Flags)
     folder, found = file_answers(make_plans(benchmark, reading)[0], answers)
     double = len(found.double) + len(found.passed_over)

@@ -168,5 +168,5 @@ def _document(outcome: _Outcome, measure: str) -> dict[str, object]:
 def refuse_single(targets: Sequence[str], given: dict[str, bool]) -> None:
     """Raise UsageError for an option that goes with one run only."""
     if flag := next((flag for flag, is_given in given.items() if is_given), ""):
-        hint = "show the whole table: loupe compare" if flag == "--with-published" else f"loupe score RUN {flag} …"
+        hint = "show the whole table: loupe compare" if flag == "--with-published" else f"run: loupe score RUN {flag} …"
         raise UsageError(f"{flag} goes with one run, not with {' '.join(map(word, targets))}", hint=hint)

@@ -65,7 +65,7 @@ API_KEY_FILE, API_KEY = key_options("LOUPE_API_KEY", "File with the key of the s
 
 def _from_command_line(given: str, variable: str) -> str:
     if given == "-":
-        raise UsageError("--api-key -: standard input is a file here", hint="--api-key-file -")
+        raise UsageError("--api-key -: standard input is a file here", hint="use --api-key-file -")
     key = _checked(given, "--api-key")
     say(f"--api-key shows the key to other users of this machine (ps); --api-key-file FILE and {variable} do not")
     return key

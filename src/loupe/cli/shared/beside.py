@@ -73,7 +73,7 @@ def check_tag(tag: str, plan: Plan) -> None:
     listed = f"they have {', '.join(known)}" if known else "they have none"
     said = f"--by {tag}: no sample has this tag; {listed}{did_you_mean(tag, known)}"
     if own:
-        raise UsageError(said, hint="the same command without --by" if not known else f"--by {word(known[0])}")
+        raise UsageError(said, hint=f"use --by {word(known[0])}" if known else "leave --by out")
     say(f"{said}; the table comes only if the scores have it")
 
 

@@ -74,7 +74,7 @@ def agree_to_send(profiles: Sequence[Profile], *, yes: bool) -> None:
     if yes or not any(profile.services for profile in profiles):
         return
     if not can_ask() or prompt("Send them? [y/N]").casefold() not in ("y", "yes"):
-        raise UsageError("nothing was sent", hint="--yes sends pages without asking")
+        raise UsageError("nothing was sent", hint="use --yes to send pages without asking")
 
 
 def engine_names(flags: Flags) -> list[str]:
@@ -157,7 +157,9 @@ def configure_each(names: Sequence[str], overrides: Mapping[str, Any]) -> list[t
     engines = [configure(name, {key: overrides[key] for key in overrides if key in fields[name]}) for name in names]
     if nobodys := overrides.keys() - {key for known in fields.values() for key in known}:
         given = ", ".join(map(_as_given, sorted(nobodys)))
-        raise UsageError(f"none of {', '.join(names)} has a setting for {given}", hint="loupe engine show NAME")
+        raise UsageError(
+            f"none of {', '.join(names)} has a setting for {given}", hint="see its settings: loupe engine show NAME"
+        )
     return engines
 
 
@@ -176,7 +178,10 @@ def configure(name: str, overrides: Mapping[str, Any]) -> tuple[str, Profile]:
             raise _blaming_the_option(error, overrides) or error from None
     except UsageError as error:
         raise _misplaced_profile(name) or error from None
-    raise UsageError(f"engine {name!r} has no setting for {_as_given(option)}", hint=f"loupe engine show {word(name)}")
+    raise UsageError(
+        f"engine {name!r} has no setting for {_as_given(option)}",
+        hint=f"see its settings: loupe engine show {word(name)}",
+    )
 
 
 def _blaming_the_option(error: ProfileError, overrides: Mapping[str, Any]) -> UsageError | None:

@@ -53,7 +53,7 @@ def given_prompt(text: str | None, file: Path | None) -> str | None:
     except (UnicodeDecodeError, OSError) as error:
         raise UsageError(f"--prompt-file {file}: {error}", hint="a text file in UTF-8") from None
     if not found.strip():
-        raise UsageError(f"--prompt-file {file}: nothing in it", hint='--prompt "" asks without any prompt')
+        raise UsageError(f"--prompt-file {file}: nothing in it", hint='use --prompt "" to ask without a prompt')
     return found
 
 
@@ -143,7 +143,8 @@ def settings_from(pairs: Sequence[str], engine: str) -> dict[str, Any]:
         key, equals, value = pair.partition("=")
         if not equals or key not in known:
             raise UsageError(
-                f"engine {engine!r} has no setting for -o {pair}", hint=f"loupe engine show {word(engine)}"
+                f"engine {engine!r} has no setting for -o {pair}",
+                hint=f"see its settings: loupe engine show {word(engine)}",
             )
         found[key] = _value(value)
     return found

@@ -62,7 +62,7 @@ def describe(error: Exception) -> Described | None:
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "loupe"
         message = re.sub(r"\. Did you mean ", "; did you mean ", error.format_message().strip().rstrip("."))
-        return Described(message[:1].lower() + message[1:], f"{path} --help", USAGE)
+        return Described(message[:1].lower() + message[1:], f"see the options: {path} --help", USAGE)
     if isinstance(error, click.ClickException):
         return Described(error.format_message(), "", error.exit_code)
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error)):

@@ -69,7 +69,7 @@ def open_executor(
     """
     if on is None:
         if shared_data:
-            raise UsageError("--shared-data goes with --on", hint=f"--on {NAMES}")
+            raise UsageError("--shared-data goes with --on", hint=f"use --on {NAMES}")
         return None
     known = found("executors")
     name = on.partition(":")[0]

@@ -68,13 +68,13 @@ def parse_floor(text: str | None, headline: Measure) -> Floor | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"--fail-under {text}: not a number", hint="--fail-under 90")
+        raise UsageError(f"--fail-under {text}: not a number", hint="use --fail-under 90")
     if headline.unit != "fraction":
         return Floor(headline, value)
     if 0 < value <= 1 and not percent:
         raise UsageError(
             f"--fail-under {text}: {headline.name} is in percent; did you mean {100 * value:g} %?",
-            hint=f"--fail-under {100 * value:g}, or --fail-under {value:g}%",
+            hint=f"use --fail-under {100 * value:g}, or --fail-under {value:g}%",
         )
     return Floor(headline, value / 100)
 

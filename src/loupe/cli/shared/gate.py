@@ -49,13 +49,13 @@ class Gate:
 
     def __post_init__(self) -> None:
         if self.margin is not None and not self.fail_on_regression:
-            raise UsageError("--margin goes with --fail-on-regression", hint="loupe compare --help")
+            raise UsageError("--margin goes with --fail-on-regression", hint="see the options: loupe compare --help")
 
     def refuse(self, baseline: Path | None) -> None:
         """Raise UsageError where this was asked of a table of all runs, in which nothing is compared with anything."""
         if baseline is not None or self.fail_on_regression:
             option = "--baseline" if baseline is not None else "--fail-on-regression"
-            raise UsageError(f"{option} needs a RUN to compare", hint="loupe compare RUN --baseline RUN")
+            raise UsageError(f"{option} needs a RUN to compare", hint="run: loupe compare RUN --baseline RUN")
 
     def judged(self, compared: Compared, by_measure: str = "") -> Compared:
         """Return the comparison with what got worse, if that was asked for.
@@ -97,5 +97,7 @@ def parse_margin(text: str | None, unit: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or value < 0:
-        raise UsageError(f"--margin {text}: not a size", hint="--margin 1 allows a loss of less than one percent point")
+        raise UsageError(
+            f"--margin {text}: not a size", hint="use --margin 1 to allow a loss of less than one percent point"
+        )
     return value / 100 if unit == "fraction" else value

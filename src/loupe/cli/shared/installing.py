@@ -74,7 +74,7 @@ def remove_engines(names: Sequence[str]) -> list[dict[str, object]]:
     removed: list[dict[str, object]] = []
     for name, environment in zip(names, chosen, strict=True):
         if environment not in there:
-            raise UsageError(f"no environment of {name} is installed", hint="loupe engine list")
+            raise UsageError(f"no environment of {name} is installed", hint="list the engines: loupe engine list")
         freed = remove(environment)
         say(f"{name}: removed, {megabytes(freed)} freed (or shared with uv's cache: uv cache clean)")
         removed.append({"engine": name, "environment": environment, "bytes": freed})
@@ -89,7 +89,7 @@ def environment_settings(name: str, overrides: Mapping[str, object]) -> Settings
     if not isinstance(profile, Settings):
         raise UsageError(
             f"engine {name!r} (kind {profile.kind}) has no environment of its own",
-            hint=f"loupe engine show {word(name)}",
+            hint=f"see its settings: loupe engine show {word(name)}",
         )
     return profile
 

@@ -262,7 +262,9 @@ def as_asked(entries: Sequence[Entry], flags: Flags) -> tuple[list[Entry], Flags
     own = [each for each in entries if is_own_folder(each.benchmark)] or entries
     asked = []
     for entry in entries:
-        options = entry.texts | split_pairs(pairs[entry.benchmark], hint=f"loupe bench show {word(entry.benchmark)}")
+        options = entry.texts | split_pairs(
+            pairs[entry.benchmark], hint=f"see its options: loupe bench show {word(entry.benchmark)}"
+        )
         check_options(get_benchmark(entry.benchmark), options, called=entry.benchmark)
         options |= unverified_option(entry.benchmark, allowed=flags.allow_unverified and entry in own)
         asked.append(msgspec.structs.replace(entry, options=options, **_part_of(flags)))
@@ -281,7 +283,7 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
     from loupe.pipeline import Plan
 
     if flags.worker is not None and flags.on is None:
-        raise UsageError("--worker goes with --on", hint=f"--on {NAMES}")
+        raise UsageError("--worker goes with --on", hint=f"use --on {NAMES}")
     executor = open_executor(flags.on, shared_data=flags.shared_data, profiles=engines)
     plans = [
         Plan(
@@ -322,11 +324,13 @@ def _check_part(flags: Flags) -> None:
     """Refuse two ways to choose samples, and a seed for none."""
     if flags.sample == "stratified":
         if flags.limit is None:
-            raise UsageError("--sample stratified needs to know how many", hint="--sample stratified --limit N")
+            raise UsageError("--sample stratified needs to know how many", hint="use --sample stratified --limit N")
     elif flags.limit is not None and flags.sample is not None:
-        raise UsageError("--limit and --sample cannot be combined", hint="--limit: the first N; --sample: N at random")
+        raise UsageError(
+            "--limit and --sample cannot be combined", hint="use --limit for the first N, or --sample for N at random"
+        )
     if flags.seed is not None and flags.sample is None:
-        raise UsageError("--seed is for --sample", hint=f"--sample N --seed {flags.seed}")
+        raise UsageError("--seed is for --sample", hint=f"use --sample N --seed {flags.seed}")
 
 
 def unverified_option(benchmark: str, *, allowed: bool) -> dict[str, str]:
@@ -350,7 +354,7 @@ def download_data(entry: Entry, flags: Flags) -> None:
 
 def parse_options(benchmark: str, pairs: tuple[str, ...]) -> dict[str, str]:
     """`key=value` pairs, checked against the parameters of the benchmark's `load`."""
-    options = split_pairs(pairs, hint=f"loupe bench show {word(benchmark)}")
+    options = split_pairs(pairs, hint=f"see its options: loupe bench show {word(benchmark)}")
     check_options(get_benchmark(benchmark), options, called=benchmark)
     return options
 

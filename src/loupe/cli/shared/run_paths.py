@@ -71,7 +71,7 @@ def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
     """What is wrong with the files of a run, all of which are read."""
     try:
         if result_of(folder, whole=False) is None and scored:
-            return RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
+            return RunError(f"{folder.path} has no scores yet", hint=f"score it: loupe score {word(folder.path)}")
         for _ in folder.read_predictions(folder.prediction_places().values()):
             pass
         for _ in folder.scores():
@@ -79,9 +79,7 @@ def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
     except RunError as error:
         return error
     except (*UNDECODABLE, OSError) as error:
-        return RunError(
-            f"{folder.path} cannot be read: {error}", hint=f"score it again: loupe score {word(folder.path)}"
-        )
+        return RunError(f"{folder.path} cannot be read: {error}", hint=f"score it: loupe score {word(folder.path)}")
     return None
 
 

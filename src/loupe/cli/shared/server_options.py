@@ -117,7 +117,7 @@ def check_server_settings(given: Mapping[str, object], engines: Sequence[tuple[s
     for option, key in (*SERVER_OVERRIDES.items(), ("size", "size")):
         if key in given and not any(_takes(profile, key) for _, profile in engines):
             raise UsageError(
-                f"--{option.replace('_', '-')} goes with --serve", hint="--serve KIND[:MODEL], such as --serve vllm"
+                f"--{option.replace('_', '-')} goes with --serve", hint="use --serve KIND[:MODEL], such as --serve vllm"
             )
 
 
@@ -189,7 +189,7 @@ def served_by(serve: str) -> str:
     kind, _, model = serve.partition(":")
     if not model:
         known = server_kind(kind)
-        raise UsageError(f"--serve {known}: which model?", hint=f"--serve {known}:MODEL, or -e ENGINE with a model")
+        raise UsageError(f"--serve {known}: which model?", hint=f"use --serve {known}:MODEL, or -e ENGINE with a model")
     return model
 
 

@@ -95,15 +95,15 @@ def refuse(single: Mapping[str, object]) -> None:
 def series_of(names: Sequence[str], suite: str | None, *, skip_missing: bool) -> Series | None:
     """What to read one after another; None for a single benchmark. Raises UsageError for neither, and for both."""
     if names and suite:
-        raise UsageError("name benchmarks or --suite, not both", hint=f"loupe run --suite {word(suite)}")
+        raise UsageError("name benchmarks or --suite, not both", hint=f"run: loupe run --suite {word(suite)}")
     if suite:
         found = find_suite(suite)
         return Series(suite, entries_of(found.benchmarks), found.engines, skip_missing)
     if not names:
-        raise UsageError("missing argument 'BENCHMARK'", hint="loupe run --help")
+        raise UsageError("missing argument 'BENCHMARK'", hint="see the options: loupe run --help")
     for name in names:
         if name != ALL and not is_installed(name) and not Path(name).exists() and name in suite_places():
-            raise UsageError(f"{name} is a suite", hint=f"loupe run --suite {word(name)}")
+            raise UsageError(f"{name} is a suite", hint=f"run: loupe run --suite {word(name)}")
     if len(names) > 1 or ALL in names:
         return Series("", entries_of(names), [], skip_missing)
     if skip_missing:
@@ -264,9 +264,9 @@ def _hint(missing: Mapping[str, LoupeError], *, skip: bool) -> str:
     copies = [error.hint for error in missing.values() if error.hint and "--source" in error.hint]
     others = {each: error for each, error in missing.items() if error.hint not in copies}
     lacking = [name for each, error in others.items() if (name := _data_to_get(each, error))]
-    get = ([f"loupe data get {' '.join(lacking)}"] if lacking else []) + copies
+    get = ([f"download it: loupe data get {' '.join(lacking)}"] if lacking else []) + copies
     install = [f"for {', '.join(names)}: {command}" for command, names in tools.items()]
-    steps = get + install or ["loupe bench list"]
+    steps = get + install or ["list them: loupe bench list"]
     leave = ["or add --skip-missing to leave them out"] if skip else []
     return ("; " if len(steps) > 1 else ", ").join(steps + leave)
 

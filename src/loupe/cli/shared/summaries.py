@@ -40,7 +40,7 @@ class Summaries:
         """Raise UsageError where this was asked of a table of all runs."""
         if self.junit or self.markdown:
             option = "--junit" if self.junit else "--markdown"
-            raise UsageError(f"{option} needs RUNs to compare", hint="loupe compare RUN --baseline RUN")
+            raise UsageError(f"{option} needs RUNs to compare", hint="run: loupe compare RUN --baseline RUN")
 
     def of_comparison(self, compared: Compared) -> None:
         """Write what a comparison found."""

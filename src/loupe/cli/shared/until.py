@@ -54,13 +54,13 @@ def asked_until(benchmark: str, until: str, difference: str, pages: int | None) 
         given = "--until-difference" if difference else "--max-pages" if pages else ""
         if given:
             raise UsageError(
-                f"{given} goes with --until", hint="--until 0.5: read on until the headline is known to ± 0.5"
+                f"{given} goes with --until", hint="use --until 0.5 to read on until the headline is known to ± 0.5"
             )
         return None
     found = get_benchmark(full_name(benchmark))
     if found.draw is None:
         endless = [name for name, versions in usable_benchmarks() if versions[0].draw]
-        hint = f"loupe run {endless[0]} --until 0.5" if endless else "leave out --until"
+        hint = f"run: loupe run {endless[0]} --until 0.5" if endless else "leave out --until"
         raise UsageError(f"--until needs pages without end, which {benchmark} has not", hint=hint)
     measure, _, width = until.rpartition("=")
     unit = _unit(found, measure or found.headline_measure)
@@ -71,12 +71,12 @@ def asked_until(benchmark: str, until: str, difference: str, pages: int | None) 
     if not 0 < half < 100:
         raise UsageError(
             f"--until {until}: not a width in points above 0",
-            hint=f"--until 0.5, or --until {found.measures[-1].name}=2",
+            hint=f"use --until 0.5, or --until {found.measures[-1].name}=2",
         )
     names = tuple(name.strip() for name in difference.split(",") if name.strip())
     if difference and len(names) != 2:
         raise UsageError(
-            f"--until-difference {difference}: not two engines", hint="--until-difference rapidocr,tesseract"
+            f"--until-difference {difference}: not two engines", hint="use --until-difference rapidocr,tesseract"
         )
     return Until(
         measure=measure,
@@ -98,7 +98,7 @@ def _unit(benchmark: Benchmark, name: str) -> str:
 def with_pages(reading: Flags, until: Until) -> Flags:
     """The flags, asking for as many pages as there may be; the engines that are compared are engines to ask."""
     if any(option.startswith("pages=") for option in reading.option):
-        raise UsageError("--until says how many pages there are", hint="--max-pages N instead of -o pages=N")
+        raise UsageError("--until says how many pages there are", hint="use --max-pages N instead of -o pages=N")
     if reading.limit is not None or reading.sample is not None:
         raise UsageError("--until says how many pages are read", hint="leave out --limit and --sample")
     asked = reading.engine if until.between is None or reading.engine else until.between

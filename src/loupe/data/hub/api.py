@@ -71,7 +71,7 @@ def list_files(
         shown = ", ".join(sorted({entry.path for entry in entries})[:8]) or "none"
         raise DatasetError(
             f"{dataset.repo} has no file that fits {' '.join(wanted)} at {commit[:12]} (its files: {shown}, …)",
-            hint=f"loupe data get {dataset.id} --include 'GLOB'",
+            hint=f"download it: loupe data get {dataset.id} --include 'GLOB'",
         )
     return Listing(dataset.repo, commit, found)
 

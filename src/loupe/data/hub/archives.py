@@ -136,22 +136,27 @@ def _add(tar: tarfile.TarFile, root: Path, entry: FileEntry, tell: Tell | None) 
         with open_data(path) as file:
             if os.fstat(file.fileno()).st_size != entry.size:
                 raise DatasetError(
-                    f"{path}: its size differs from the manifest", hint=f"loupe data verify {word(root)}"
+                    f"{path}: its size differs from the manifest",
+                    hint=f"check the data: loupe data verify {word(root)}",
                 )
             found = sha256_of(file, tell)
             if found != entry.sha256:
-                raise DatasetError(f"{path}: has changed since it was checked", hint=f"loupe data verify {word(root)}")
+                raise DatasetError(
+                    f"{path}: has changed since it was checked", hint=f"check the data: loupe data verify {word(root)}"
+                )
             file.seek(0)
             tar.addfile(_member(entry.path, entry.size), file)
     except FileNotFoundError:
-        raise DatasetError(f"{path}: missing", hint=f"loupe data verify {word(root)}") from None
+        raise DatasetError(f"{path}: missing", hint=f"check the data: loupe data verify {word(root)}") from None
 
 
 def _first(tar: tarfile.TarFile, source: Path) -> Manifest:
     member = tar.next()
     stream = tar.extractfile(member) if member and member.isreg() and member.name == NAME else None
     if member is None or stream is None or member.size > _LARGEST_MANIFEST:
-        raise DatasetError(f"{source}: not a pack made by Loupe: it does not begin with {NAME}", hint="loupe data pack")
+        raise DatasetError(
+            f"{source}: not a pack made by Loupe: it does not begin with {NAME}", hint="run: loupe data pack"
+        )
     return parse_manifest(stream.read(), f"{source}: {NAME}")
 
 
@@ -160,7 +165,7 @@ def _check_room(folder: Path, manifest: Manifest) -> None:
     if manifest.size > free:
         raise NoSpaceError(
             f"{manifest.id} needs {manifest.size / 1e9:,.1f} GB, and {folder} has {free / 1e9:,.1f} GB free",
-            hint="--to /a/larger/disk, or set LOUPE_DATA",
+            hint="use --to /a/larger/disk, or set LOUPE_DATA",
         )
 
 

@@ -218,7 +218,7 @@ def _check_space(order: Order, missing: Sequence[RemoteFile]) -> None:
     if need > free - SPARE:
         raise NoSpaceError(
             f"{order.dataset.id} needs {_gigabytes(need)} more, and {order.partial.parent} has {_gigabytes(free)} free",
-            hint=f"loupe data get {order.dataset.id} --to /a/larger/disk, or set LOUPE_DATA",
+            hint=f"download it: loupe data get {order.dataset.id} --to /a/larger/disk, or set LOUPE_DATA",
         )
 
 

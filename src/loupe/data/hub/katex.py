@@ -89,9 +89,13 @@ def read_katex(release: Release = DRAWING) -> Katex:
         try:
             content = (folder / name).read_bytes()
         except OSError:
-            raise MissingToolError(f"KaTeX {release.version} is not in {folder}", hint="loupe setup math") from None
+            raise MissingToolError(
+                f"KaTeX {release.version} is not in {folder}", hint="run: loupe setup math"
+            ) from None
         if hashlib.sha256(content).hexdigest() != digest:
-            raise MissingToolError(f"{folder / name} is not that of KaTeX {release.version}", hint="loupe setup math")
+            raise MissingToolError(
+                f"{folder / name} is not that of KaTeX {release.version}", hint="run: loupe setup math"
+            )
         texts[name] = content.decode()
     return Katex(texts[SCRIPT], texts[STYLE])
 

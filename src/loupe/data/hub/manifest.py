@@ -82,7 +82,9 @@ def read_manifest(root: Path) -> Manifest:
     try:
         data = Folder(root).read(NAME)
     except FileNotFoundError:
-        raise DatasetError(f"{path} not found: not a data set made by Loupe", hint="loupe data list") from None
+        raise DatasetError(
+            f"{path} not found: not a data set made by Loupe", hint="list the datasets: loupe data list"
+        ) from None
     return parse_manifest(data, str(path))
 
 

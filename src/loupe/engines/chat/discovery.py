@@ -269,7 +269,7 @@ def choose(endpoints: Sequence[Endpoint], *, first: bool = False) -> Endpoint:
         raise UsageError(
             f"{len(endpoints)} model servers answer on this machine:",
             listed=[_describe(endpoint) for endpoint in endpoints],
-            hint=f"--base-url {endpoints[0].base_url}, or --base-url {AUTO_FIRST} for the first",
+            hint=f"use --base-url {endpoints[0].base_url}, or --base-url {AUTO_FIRST} for the first",
         )
     return endpoints[0]
 
@@ -324,7 +324,9 @@ def choose_model(endpoint: Endpoint, server: Server) -> str:
     if not ids:
         raise EngineUnavailableError(f"{shown(endpoint.base_url)} lists no models", hint="name one: --model ID")
     listed = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
-    raise UsageError(f"{shown(endpoint.base_url)} offers {len(ids)} models: {listed}", hint=f"--model {word(ids[0])}")
+    raise UsageError(
+        f"{shown(endpoint.base_url)} offers {len(ids)} models: {listed}", hint=f"use --model {word(ids[0])}"
+    )
 
 
 def join_url(base_url: str, path: str) -> str:

@@ -115,7 +115,7 @@ def key_for(addresses: Addresses, own: str, environment: Mapping[str, str]) -> s
         raise EngineUnavailableError(f"no API key in the environment variable {own}", hint=f"export {own}=KEY")
     key = key or NO_KEY
     if not (key.isascii() and key.isprintable()):
-        raise EngineUnavailableError("the API key holds invalid characters", hint="--api-key-file FILE")
+        raise EngineUnavailableError("the API key holds invalid characters", hint="use --api-key-file FILE")
     return key
 
 
@@ -125,7 +125,7 @@ def key_hint(addresses: Addresses, own: str, environment: Mapping[str, str]) -> 
     sent = next((name for name in names if environment.get(name, "").strip()), names[-1] if names else GIVEN_KEY)
     kept = [] if own in names else [name for name in _SERVER_OF if environment.get(name, "") and name not in names]
     export = f", or export {sent}=KEY" if sent != GIVEN_KEY else ""
-    return f"--api-key-file FILE{export}" + "".join(f" ({name} goes only with {_SERVER_OF[name]})" for name in kept)
+    return f"use --api-key-file FILE{export}" + "".join(f" ({name} goes only with {_SERVER_OF[name]})" for name in kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def check_served(model: str, found: Sequence[Found]) -> None:
         if (differ or each.server.kind in _STRICT_SERVERS) and listed and not is_listed(model, listed):
             raise UsageError(
                 f"{shown(each.endpoint.base_url)} does not serve {model!r}, only: {', '.join(listed[:10])}",
-                hint=f"--model {word(listed[0])}",
+                hint=f"use --model {word(listed[0])}",
             )
 
 

@@ -121,7 +121,7 @@ def failure(status: int, body: bytes, retry_after: str | None, *, key_hint: str,
     if 300 <= status < 400:
         return EngineUnavailableError(
             f"the server redirects requests: {said}",
-            hint=f"--base-url for {word(location) if location else 'the new address'}",
+            hint=f"change --base-url to {word(location) if location else 'the new address'}",
         )
     if _NO_IMAGES.search(lowered):
         return EngineUnavailableError(

@@ -212,7 +212,7 @@ def installed(settings: Settings) -> tuple[Environment, Record]:
     if record is None:
         raise MissingToolError(
             f"the environment {settings.environment} is not installed",
-            hint=f"loupe engine install {settings.environment}",
+            hint=f"run: loupe engine install {settings.environment}",
         )
     return environment, record
 

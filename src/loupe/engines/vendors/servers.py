@@ -63,7 +63,7 @@ async def one_server(base_url: str | Sequence[str], usual: str = "") -> ModelSer
     urls = named.urls or ((usual,) if usual else ())
     if len(urls) != 1:
         what = f"{len(urls)} servers" if len(urls) > 1 else "no server"
-        raise UsageError(f"this engine asks one model server, and got {what}", hint="--base-url URL")
+        raise UsageError(f"this engine asks one model server, and got {what}", hint="use --base-url URL")
     try:
         [url] = (await located(Addresses(tuple(urls), named.variable))).urls
         return ModelServer(normalize_base_url(url), named.variable)
@@ -88,7 +88,7 @@ async def reach_server(server: ModelServer, model: str, *, start: str) -> dict[s
         listed = ", ".join(endpoint.model_ids[:10])
         raise EngineUnavailableError(
             f"{shown(server.url)} does not serve {model!r}, only: {listed}",
-            hint=f"--model {word(endpoint.model_ids[0])}",
+            hint=f"use --model {word(endpoint.model_ids[0])}",
         )
     return {
         "base_url": shown(server.url),

@@ -40,7 +40,7 @@ _SETTINGS = {
 def check_address(address: str) -> None:
     """Raise UsageError for an address that is none, MissingToolError without the extra."""
     if address != RAY and not (address.startswith(CLIENT) and len(address) > len(CLIENT)):
-        raise UsageError(f"--on {address}: unknown", hint=f"--on {RAY}, or --on {CLIENT}HEAD:10001")
+        raise UsageError(f"--on {address}: unknown", hint=f"use --on {RAY}, or --on {CLIENT}HEAD:10001")
     need("ray", extra="ray", purpose=f"--on {RAY}")
     if address != RAY:
         need("grpc", extra="ray", purpose=f"--on {CLIENT}… (Ray's client, ray[client])")

@@ -115,7 +115,7 @@ def runs_on_nodes(profile: Profile) -> bool:
 def check_profile(profile: Profile) -> None:
     """Raise UsageError for settings that only make sense on one machine."""
     if getattr(profile, "gpus", ""):
-        raise UsageError("--gpus does not go with --on: Ray hands out the GPUs", hint="--worker gpus=N")
+        raise UsageError("--gpus does not go with --on: Ray hands out the GPUs", hint="use --worker gpus=N")
     if isinstance(profile, ChatSettings) and isinstance(profile.server_port, int):
         raise UsageError("--server-port N does not go with --on: several servers share a node", hint="leave it out")
 

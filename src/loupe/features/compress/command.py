@@ -99,10 +99,11 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
     """
     image: Path | None = flags["image"]
     if (image is None) == (not runs):
-        raise UsageError("give --image PATH, or RUNs of fox", hint="loupe compress --image page.png --dry-run")
+        raise UsageError("give --image PATH, or RUNs of fox", hint="run: loupe compress --image page.png --dry-run")
     if flags["report"] and (image is None or flags["dry_run"]):
         raise UsageError(
-            "--report shows what an engine reads now", hint="--image PATH and --mode MODE; of runs: loupe report RUN"
+            "--report shows what an engine reads now",
+            hint="use --image PATH and --mode MODE; of runs: loupe report RUN",
         )
     if image is None and not flags["dry_run"]:
         from loupe.features.compress.tables import show_curves
@@ -117,7 +118,7 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
 
         if len(runs) > 1 or flags["ground_truth"] or flags["gt_tokens"]:
             raise UsageError(
-                "a dry run takes one benchmark and uses its own texts", hint="loupe compress fox --dry-run"
+                "a dry run takes one benchmark and uses its own texts", hint="run: loupe compress fox --dry-run"
             )
         benchmark = full_name(str(runs[0]))
         pages = pages_of_benchmark(benchmark, flags["data"], parse_options(benchmark, flags["option"]))
@@ -133,7 +134,7 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
     if flags["mode"] is None:
         raise UsageError(
             "--mode is missing: name the mode that the server uses; Loupe cannot set it",
-            hint="--mode gundam is that of vLLM and SGLang; --dry-run shows all",
+            hint="use --mode gundam, that of vLLM and SGLang; --dry-run shows all",
         )
     label, profile = _engine(flags)
     reading = _read(pages, label, profile, plain=plain)
@@ -203,7 +204,7 @@ def _show(
         from loupe.features.compress.tables import write_plot
 
         if result is None:
-            raise UsageError("the curve needs precision", hint="--ground-truth PATH")
+            raise UsageError("the curve needs precision", hint="use --ground-truth PATH")
         write_plot([(label, result)], flags["by"], flags["plot"])
     if flags["report"] and whole is not None:
         from loupe.features.compress.tables import write_pages
@@ -239,5 +240,7 @@ def _refuse_failed_page(image: Path | None, rows: Sequence[PageCompression]) -> 
     if image is None or image.is_dir() or not rows or not rows[0].error:
         return
     if rows[0].outcome == "unreadable":
-        raise DatasetError(rows[0].error, hint="--image wants a page as PNG, JPEG, WebP, GIF or TIFF")
-    raise EngineError(f"{image}: {rows[0].outcome}: {rows[0].error}", hint="--timeout S, or look at the server's log")
+        raise DatasetError(rows[0].error, hint="give --image a page as PNG, JPEG, WebP, GIF or TIFF")
+    raise EngineError(
+        f"{image}: {rows[0].outcome}: {rows[0].error}", hint="use --timeout S, or look at the server's log"
+    )

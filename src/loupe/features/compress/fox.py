@@ -121,7 +121,7 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
         raise DatasetError(f"{files.path}: {name} is missing", hint=hint) from None
     except UNDECODABLE as error:
         message = f"{files.path}: {name} is not the list of image, len and conversations that Fox publishes ({error})"
-        raise DatasetError(message, hint="loupe data verify") from None
+        raise DatasetError(message, hint="check the data: loupe data verify") from None
     seen: dict[str, int] = {}
     for item in items:
         image = files.image(f"{code}_pdf_png/{item.image}")
@@ -129,7 +129,7 @@ def read_pages(files: Files, language: Language) -> Iterator[PageItem]:
             raise DatasetError(f"{files.path}: no image {code}_pdf_png/{item.image}", hint=f"expected {LAYOUT}")
         text = item.text
         if text is None:
-            raise DatasetError(f"{files.path}: {name} has no text for {item.image}", hint="loupe data verify")
+            raise DatasetError(f"{files.path}: {name} has no text for {item.image}", hint="check it: loupe data verify")
         stem = item.image.rpartition(".")[0] or item.image
         ident = stem if stem.startswith(f"{code}_") else f"{code}_{stem}"
         seen[ident] = seen.get(ident, 0) + 1
@@ -301,7 +301,7 @@ def _items(folder: Path, language: str) -> Iterator[tuple[Language, PageItem]]:
         return ((spoken, item) for spoken, item in _prepared(folder) if spoken in wanted)
     files = find_files(folder)
     if files is None:
-        raise DatasetError(f"{folder}: no Fox pages here; expected {LAYOUT}", hint="loupe data get fox")
+        raise DatasetError(f"{folder}: no Fox pages here; expected {LAYOUT}", hint="download it: loupe data get fox")
     return ((spoken, item) for spoken in wanted for item in read_pages(files, spoken))
 
 

@@ -87,11 +87,11 @@ def find_pages(image: Path, ground_truth: Path | None = None, *, tokens: int | N
     """
     images = _images(image)
     if tokens is not None and (len(images) > 1 or ground_truth is None):
-        raise UsageError("--gt-tokens is for one page with its --ground-truth", hint="--image page.png")
+        raise UsageError("--gt-tokens is for one page with its --ground-truth", hint="use --image page.png")
     if ground_truth is None:
         return [CompressionPage(image=one, name=one.name) for one in images]
     if not ground_truth.exists():
-        raise DatasetError(f"{ground_truth}: no such file", hint="--ground-truth FILE, or a folder of NAME.txt")
+        raise DatasetError(f"{ground_truth}: no such file", hint="use --ground-truth FILE, or a folder of NAME.txt")
     truths = _truths(ground_truth, images)
     missing = [one.name for one in images if one.name not in truths]
     if missing:
@@ -120,13 +120,13 @@ def pages_of_benchmark(name: str, data: Path | None, options: Mapping[str, str])
         truth = GroundTruth(text=text, tokens=tokens) if text.strip() else None
         found += [CompressionPage(image=image, name=sample.id, truth=truth) for image in sample.images[:1]]
     if not found:
-        raise UsageError(f"{name}: no page images", hint="loupe compress --image PATH")
+        raise UsageError(f"{name}: no page images", hint="run: loupe compress --image PATH")
     return found
 
 
 def _images(image: Path) -> list[Path]:
     if not image.exists():
-        raise DatasetError(f"{image}: no such file", hint="--image FILE, or a folder of images")
+        raise DatasetError(f"{image}: no such file", hint="use --image FILE, or a folder of images")
     if not image.is_dir():
         return [image]
     found = sorted(path for path in image.iterdir() if path.suffix.lower() in MIME_TYPES and path.is_file())
@@ -149,7 +149,7 @@ def _truths(place: Path, images: list[Path]) -> Mapping[str, GroundTruth]:
         return _fox_truths(place)
     if len(images) > 1:
         raise UsageError(
-            f"{place}: one text for {len(images):,} pages", hint="--ground-truth FOLDER with NAME.txt for NAME.png"
+            f"{place}: one text for {len(images):,} pages", hint="use --ground-truth FOLDER with NAME.txt for NAME.png"
         )
     return {images[0].name: GroundTruth(text=_read(place))}
 
@@ -160,7 +160,7 @@ def _fox_truths(place: Path) -> Mapping[str, GroundTruth]:
     except UNDECODABLE as error:
         raise DatasetError(
             f"{place}: not the list of image, len and conversations that Fox publishes ({error})",
-            hint="--ground-truth page.txt",
+            hint="use --ground-truth page.txt",
         ) from None
     return {item.image: GroundTruth(text=item.text or "", tokens=item.len) for item in items}
 

@@ -39,7 +39,7 @@ def show_curves(
     drawn = curves(results, by)
     missing = {name for name, _ in results} - {curve.name for curve in drawn}
     if missing:
-        raise UsageError(f"{sorted(missing)[0]}: {_NOTHING}", hint="loupe run fox -e deepseek-ocr -o mode=gundam")
+        raise UsageError(f"{sorted(missing)[0]}: {_NOTHING}", hint="run: loupe run fox -e deepseek-ocr -o mode=gundam")
     if plot:
         write_plot(results, by, plot)
     if json:
@@ -51,10 +51,10 @@ def show_curves(
 def write_plot(results: Sequence[tuple[str, Result]], by: Binning, plot: Path) -> None:
     """Write the curve as SVG. Raises UsageError where there is nothing to draw or the file cannot be written."""
     if plot.suffix.lower() != ".svg":
-        raise UsageError(f"--plot {plot}: the picture is SVG", hint=f"--plot {plot.with_suffix('.svg')}")
+        raise UsageError(f"--plot {plot}: the picture is SVG", hint=f"use --plot {plot.with_suffix('.svg')}")
     picture = curve_svg(curves(results, by), background="#ffffff")
     if not picture:
-        raise UsageError(f"no curve to draw: {_NOTHING}", hint="--by compression_gt, or --ground-truth PATH")
+        raise UsageError(f"no curve to draw: {_NOTHING}", hint="use --by compression_gt, or --ground-truth PATH")
     write_file(plot, picture.encode())
     say(f"curve: {plot}")
 
@@ -69,14 +69,15 @@ def _result(path: Path) -> tuple[str, Result]:
     mode = run.info.options.get("mode", "none")
     if mode == "none" and "mode" in shown_options(benchmark_of_run(run.info.benchmark)):
         raise UsageError(
-            f"{path}: was run without a mode, so vision tokens were not counted", hint="loupe run fox -o mode=small"
+            f"{path}: was run without a mode, so vision tokens were not counted",
+            hint="run: loupe run fox -o mode=small",
         )
     result = result_of(run)
     if result is None:
-        raise RunError(f"{path}: not scored yet", hint=f"loupe score {word(path)}")
+        raise RunError(f"{path}: not scored yet", hint=f"score it: loupe score {word(path)}")
     if "compression_gt" not in result.measures:
         what = f"{run.info.benchmark_id} has no compression measure"
-        raise UsageError(f"{path}: {what}", hint="loupe run fox -o mode=small")
+        raise UsageError(f"{path}: {what}", hint="run: loupe run fox -o mode=small")
     return marked(run_name(run.info.engine, mode), result), result
 
 

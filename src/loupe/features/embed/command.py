@@ -216,7 +216,7 @@ def _show(
     if flags["against"]:
         if retrieval is None and not lost:
             raise UsageError(
-                "--against compares scores, and these vectors have none", hint="--queries FILE with relevant pages"
+                "--against compares scores, and these vectors have none", hint="use --queries FILE with relevant pages"
             )
         from loupe.features.embed.retrieval import differences
 

@@ -119,7 +119,8 @@ def pages_of_run(
     if given:
         unknown = next(iter(given))
         raise DatasetError(
-            f"{regions_file}: no page {unknown!r} in {run.path}{did_you_mean(unknown, seen)}", hint="--page-ids sample"
+            f"{regions_file}: no page {unknown!r} in {run.path}{did_you_mean(unknown, seen)}",
+            hint="use --page-ids sample",
         )
 
 

@@ -165,7 +165,7 @@ class VectorJournal:
             raise RunError(
                 f"{self.path.parent} holds vectors with other settings:",
                 listed=list(differences(self.settings, settings)),
-                hint="--output DIR keeps both, --fresh starts over (the old folder is moved aside)",
+                hint="use --output DIR to keep both, or --fresh to start over (the old folder is moved aside)",
             )
 
     def keep(self, vectors: Iterable[tuple[str, Vector, bool]]) -> None:

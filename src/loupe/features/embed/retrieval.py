@@ -208,7 +208,7 @@ def score(found: Embeddings, queries: Sequence[Query], texts: Iterable[str] | No
     Raises DatasetError where the queries are not those of the matrix, or none has a relevant page.
     """
     if found.queries is None or [query.query_id for query in queries] != found.query_ids:
-        raise DatasetError("the queries do not match queries.npy", hint="loupe embed RUN --queries FILE")
+        raise DatasetError("the queries do not match queries.npy", hint="run: loupe embed RUN --queries FILE")
     judged = [number for number, query in enumerate(queries) if query.relevant]
     if not judged:
         raise DatasetError("no query names a relevant page", hint='"relevant": {"page id": 1} in the queries')

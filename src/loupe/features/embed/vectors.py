@@ -164,7 +164,7 @@ def read_embeddings(folder: Path, *, mixed: bool = False) -> Embeddings:
     if not mixed and queries is not None and marks.corpus != marks.queries:
         raise DatasetError(
             f"{folder}: queries and corpus were made with other models or instructions",
-            hint="--mixed scores them anyway",
+            hint="use --mixed to score them anyway",
         )
     return found
 

@@ -112,7 +112,7 @@ def truth(folder: Path, json: bool) -> None:
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     verified, accepted = verify(folder, config, known, by="loupe example", at=at)
     if not verified:
-        raise UsageError(f"{folder}: no draft of an invoice of this example", hint="loupe example pages DIR")
+        raise UsageError(f"{folder}: no draft of an invoice of this example", hint="run: loupe example pages DIR")
     if json:
         as_json({"folder": str(folder), "verified": verified, "right_as_drafted": accepted})
         return

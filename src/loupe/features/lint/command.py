@@ -69,7 +69,7 @@ def command(
 
     for flag, given in (("--option", option), ("--allow-unverified", allow_unverified)):
         if given and not benchmark:
-            raise UsageError(f"{flag} is for answers, not for a run", hint=f"loupe lint {word(answers)}")
+            raise UsageError(f"{flag} is for answers, not for a run", hint=f"run: loupe lint {word(answers)}")
     benchmark = full_name(benchmark)
     options = parse_options(benchmark, option) if benchmark else {}
     options |= unverified_option(benchmark, allowed=allow_unverified)

@@ -117,13 +117,13 @@ def lint(
         asked, steps = dict(options or {}), []
         name, load, found = _of_folder(path, benchmark, data, asked)
     else:
-        raise RunError(f"no answers at {path}", hint="loupe lint FOLDER --for omnidocbench")
+        raise RunError(f"no answers at {path}", hint="run: loupe lint FOLDER --for omnidocbench")
     chosen = benchmark_of_run(name)
     _need_official_mode(chosen, path, asked)
     if not is_linted(chosen):
         raise UsageError(
             f"lint has nothing for answers to {name}: they are no pages, and no faults of their form are known",
-            hint=f"loupe bench show {word(name)}",
+            hint=f"see its options: loupe bench show {word(name)}",
         )
     no_truth = ""
     try:
@@ -163,7 +163,7 @@ def _of_run(folder: RunFolder, wanted: str, data: Path | None) -> tuple[str, _Lo
     if wanted and benchmark_id(wanted) != info.benchmark_id:
         raise UsageError(
             f"{folder.path} is a run of {info.benchmark_id}, not of {benchmark_id(wanted)}",
-            hint=f"loupe lint {word(folder.path)}",
+            hint=f"run: loupe lint {word(folder.path)}",
         )
     info = msgspec.structs.replace(info, data=str(data)) if data else info
 

@@ -84,10 +84,10 @@ def command(
     """
     if requests is not None and requests < 2 * max(sweep):
         raise UsageError(
-            f"--requests {requests}: too few for {max(sweep)} in flight", hint=f"--requests {2 * max(sweep)}"
+            f"--requests {requests}: too few for {max(sweep)} in flight", hint=f"use --requests {2 * max(sweep)}"
         )
     if plot is not None and plot.suffix.lower() not in (".svg", ".html"):
-        raise UsageError(f"--plot {plot}: the picture is SVG or HTML", hint=f"--plot {plot.with_suffix('.svg')}")
+        raise UsageError(f"--plot {plot}: the picture is SVG or HTML", hint=f"use --plot {plot.with_suffix('.svg')}")
     benchmark = full_name(benchmark)
     plans = make_plans(benchmark, convert(flags, Flags))
     if len(plans) != 1:

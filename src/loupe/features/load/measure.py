@@ -108,7 +108,9 @@ async def measure(
         for sample in itertools.islice(samples, sum(counts))
     ]
     if not pages:
-        raise DatasetError(f"{plan.benchmark}: no samples", hint=f"loupe bench show {word(plan.benchmark)}")
+        raise DatasetError(
+            f"{plan.benchmark}: no samples", hint=f"see its options: loupe bench show {word(plan.benchmark)}"
+        )
     info = make_info(plan, benchmark, survey(benchmark, plan.benchmark, plan.data, plan.options, pages=False))
     test = _Test(plan.profile, pages, progress)
     stopped = ""

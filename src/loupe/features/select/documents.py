@@ -107,7 +107,7 @@ def check_stems(documents: Sequence[Document]) -> None:
 def documents_in(folder: Path, *, positive: bool) -> list[Document]:
     """The documents right in a folder, in the byte order of their names. Raises DatasetError where there are none."""
     if not folder.is_dir():
-        raise DatasetError(f"{folder} is no folder", hint="--positive DIR --negative DIR")
+        raise DatasetError(f"{folder} is no folder", hint="use --positive DIR --negative DIR")
     files = [
         path
         for path in folder.iterdir()

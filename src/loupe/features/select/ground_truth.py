@@ -262,7 +262,7 @@ class Drafter:
             models = " and ".join(dict.fromkeys((self.text_model.id, self.vlm.id)))
             raise EngineUnavailableError(
                 f"no ground truth was drafted: no answer from {models}; the files are unchanged",
-                hint="--gt-textllm ID and --gt-vlm ID, or write the files by hand: loupe review DIR --type TYPE",
+                hint="use --gt-textllm ID and --gt-vlm ID, or write the files by hand: loupe review DIR --type TYPE",
             )
         for document in documents:
             if document.id not in self._drafts:

@@ -53,13 +53,13 @@ def rules_of(flags: Flags) -> Rules:
 
     document_type = " ".join(flags.type.split())
     if not document_type:
-        raise UsageError("--type is empty", hint="--type invoice")
+        raise UsageError("--type is empty", hint="use --type invoice")
     field = flags.field or USUAL_FIELDS.get(document_type.casefold(), "")
     runs_b = flags.phase != "a"
     if runs_b and not field:
         raise UsageError(
             f"which field of a {document_type} should be extracted besides the date?",
-            hint="--field company, doctor, or date alone",
+            hint="use --field company, doctor, or date alone",
         )
     return Rules(
         document_type=document_type,
@@ -102,7 +102,7 @@ def models_of(flags: Flags) -> tuple[dict[Phase, ModelList], dict[str, str]]:
     for pair in flags.served_as:
         ident, equals, name = pair.partition("=")
         if not (ident and equals and name):
-            raise UsageError(f"--served-as {pair}: not ID=NAME", hint="--served-as mlx-community/X-4bit=x:latest")
+            raise UsageError(f"--served-as {pair}: not ID=NAME", hint="use --served-as mlx-community/X-4bit=x:latest")
         served_as[ident] = name
     lists: dict[Phase, ModelList] = {
         "a": choose_models("a", flags.vlm, file, configured),

@@ -155,11 +155,11 @@ def check_targets(flags: Flags) -> None:
     """Raise UsageError where a result could not be written in the end: hours of answers would be lost."""
     if flags.json and flags.json != STANDARD_OUTPUT:
         if flags.json.is_dir():
-            raise UsageError(f"--json {flags.json} is a folder", hint=f"--json {flags.json / 'selection.json'}")
+            raise UsageError(f"--json {flags.json} is a folder", hint=f"use --json {flags.json / 'selection.json'}")
         if real_path(flags.json.parent) in (real_path(flags.positive), real_path(flags.negative)):
             raise UsageError(
                 f"--json {flags.json} is in the folder of documents, which is reserved for their ground truth",
-                hint=f"--json {flags.json.name}",
+                hint=f"use --json {flags.json.name}",
             )
         _check_folder(flags.json.parent, f"--json {flags.json}")
     if flags.save:

@@ -42,7 +42,9 @@ def open_review(folder: Path, options: Mapping[str, Any]) -> Review | None:
     document_type, negative = options.get("document_type"), bool(options.get("negative"))
     if document_type is None:
         if negative:
-            raise UsageError("--negative goes with --type", hint=f"loupe review {word(folder)} --type TYPE --negative")
+            raise UsageError(
+                "--negative goes with --type", hint=f"run: loupe review {word(folder)} --type TYPE --negative"
+            )
         types = document_types(find_selection(folder))
         if not types:
             return None

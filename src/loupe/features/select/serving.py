@@ -109,7 +109,7 @@ def read_models(path: Path) -> ModelFile:
     try:
         data = read_data(path)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", hint="--models FILE") from None
+        raise UsageError(f"{path}: {error.strerror}", hint="use --models FILE") from None
     return _checked(_decoded(path, data), str(path))
 
 
@@ -239,12 +239,12 @@ async def choose_backend(kind: str, base_url: str, served_as: Mapping[str, str])
     kind = kind or ("mlx" if is_apple_silicon() else "")
     if not kind or kind == "openai":
         raise UsageError(
-            "no model server named", hint="--base-url http://HOST:PORT/v1, or --backend vllm (docs/select.md)"
+            "no model server named", hint="use --base-url http://HOST:PORT/v1, or --backend vllm (docs/select.md)"
         )
     if kind == "mlx" and not is_apple_silicon():
         raise UsageError(
             "the back end mlx needs macOS on Apple silicon",
-            hint="--base-url http://HOST:PORT/v1 of a server that has the models, or --backend vllm",
+            hint="use --base-url http://HOST:PORT/v1 of a server that has the models, or --backend vllm",
         )
     return Backend(kind=kind, served_as=served_as)
 
@@ -254,7 +254,7 @@ async def _endpoint(kind: str, named: Addresses, served_as: Mapping[str, str]) -
     try:
         url = normalize_base_url((await located(named)).urls[0])
     except ValueError as error:
-        raise UsageError(str(error), hint="--base-url http://HOST:PORT/v1") from None
+        raise UsageError(str(error), hint="use --base-url http://HOST:PORT/v1") from None
     headers = {"Authorization": f"Bearer {key_for(named, '', os.environ)}"}
     async with open_client(headers=headers) as session:
         endpoint = await probe(session, url)

@@ -84,10 +84,10 @@ def command(
     from loupe.features.size.detection import card
     from loupe.features.size.plan import UTILIZATION, plan
 
-    share = models_and_cards.number(util, "--util", hint="--util 0.9")
+    share = models_and_cards.number(util, "--util", hint="use --util 0.9")
     if share > 1:
-        raise UsageError(f"--util {util}: more than all of the memory", hint="--util 0.9")
-    billions = models_and_cards.number(parameters, "--parameters", hint="--parameters 2.1") if parameters else None
+        raise UsageError(f"--util {util}: more than all of the memory", hint="use --util 0.9")
+    billions = models_and_cards.number(parameters, "--parameters", hint="use --parameters 2.1") if parameters else None
     known = models_and_cards.model_facts(model, billions=billions, tokens=tokens)
     cards = [card(text, (), os.environ) for text in gpu] or models_and_cards.known_gpus()
     plans = [plan(known, each, dtype=dtype, utilization=share, tensor_parallel=tp) for each in cards]

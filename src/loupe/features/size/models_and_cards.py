@@ -215,7 +215,9 @@ def _weights(folder: Path, billions: Fraction | None, *, packed: bool) -> dict[D
         return {dtype: billions * 10**9 * size * _OVERHEAD / GIB for dtype, size in _BYTES.items()}
     size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     if not size:
-        raise UsageError(f"{folder}: no *.safetensors, so no size of the weights", hint="--parameters 2.1 (billions)")
+        raise UsageError(
+            f"{folder}: no *.safetensors, so no size of the weights", hint="use --parameters 2.1 (billions)"
+        )
     return {"bf16": Fraction(size, GIB), "fp8": Fraction(size, GIB if packed else 2 * GIB)}
 
 

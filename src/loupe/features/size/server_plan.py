@@ -54,10 +54,10 @@ def plan_server(profile: Settings, size: str, embedding: bool = False) -> Server
 def _sizing(profile: Settings, size: str, *, embedding: bool) -> Sizing:
     wanted = wanted_server(profile, embedding=embedding)
     if wanted is None or wanted.kind != _KIND:
-        raise UsageError("--size plans the arguments of vLLM", hint="--serve vllm --size auto")
+        raise UsageError("--size plans the arguments of vLLM", hint="use --serve vllm --size auto")
     name, _, dtype = size.partition(":")
     if dtype and dtype not in _DTYPES:
-        raise UsageError(f"--size {size[:40]}: {dtype[:40]!r} is no type of weights", hint=f"--size {name}:bf16")
+        raise UsageError(f"--size {size[:40]}: {dtype[:40]!r} is no type of weights", hint=f"use --size {name}:bf16")
     gpus = [gpu.strip() for gpu in profile.gpus.split(",") if gpu.strip()]
     try:
         chosen = card(name, gpus, os.environ)

@@ -27,7 +27,7 @@ def new_folder(path: Path) -> Folder:
     """The folder, which is not there yet or empty; nothing is made. Raises UsageError where something lies in it."""
     folder = Folder(path)
     if folder.names():
-        hint = f"loupe synth {word(f'{path}-2' if path.name else 'pages')}"
+        hint = f"run: loupe synth {word(f'{path}-2' if path.name else 'pages')}"
         raise UsageError(f"{path}: something lies there already; nothing was changed", hint=hint)
     return folder
 

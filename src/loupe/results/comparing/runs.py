@@ -98,7 +98,7 @@ def _scored(folder: RunFolder) -> Result:
     """The result of a run. Raises RunError where it has no scores yet."""
     result = result_of(folder)
     if result is None:
-        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
+        raise RunError(f"{folder.path} has no scores yet", hint=f"score it: loupe score {word(folder.path)}")
     return result
 
 

@@ -90,7 +90,7 @@ def write_evaluation_layout(paths: Sequence[Path], root: Path, *, raw: bool = Fa
 def _scored(folder: RunFolder) -> Result:
     result = result_of(folder)
     if result is None:
-        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
+        raise RunError(f"{folder.path} has no scores yet", hint=f"score it: loupe score {word(folder.path)}")
     return result
 
 

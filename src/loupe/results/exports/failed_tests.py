@@ -63,15 +63,18 @@ def write_failed_tests(runs: Sequence[RunFolder], file: Path) -> FailedTests:
 
 def _facts(run: RunFolder) -> Iterator[_Fact]:
     if run.info.benchmark_id != BENCHMARK:
-        raise UsageError(f"{run.path} is a run of {run.info.benchmark_id}, not of {BENCHMARK}", hint="loupe runs")
+        raise UsageError(
+            f"{run.path} is a run of {run.info.benchmark_id}, not of {BENCHMARK}", hint="list your runs: loupe runs"
+        )
     if result_of(run) is None:
-        raise RunError(f"{run.path} has no scores yet", hint=f"loupe score {word(run.path)}")
+        raise RunError(f"{run.path} has no scores yet", hint=f"score it: loupe score {word(run.path)}")
     for row in run.scores():
         try:
             yield from convert(row.details.get("tests", []), list[_Fact])
         except msgspec.ValidationError as error:
             raise RunError(
-                f"{run.path}: the tests of {row.sample!r} are damaged ({error})", hint=f"loupe score {word(run.path)}"
+                f"{run.path}: the tests of {row.sample!r} are damaged ({error})",
+                hint=f"score it: loupe score {word(run.path)}",
             ) from None
 
 

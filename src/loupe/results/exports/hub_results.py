@@ -69,7 +69,9 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
             lines += _entry({"id": found.repo, "task_id": task} | revision, shown, _facts(folder, result))
     if not lines:
         why = "; ".join(f"no {measure}: {why_nothing(result, measure)}" for measure in tasks)
-        raise UsageError(f"{folder.path} has nothing to publish ({why})", hint=f"loupe score {word(folder.path)}")
+        raise UsageError(
+            f"{folder.path} has nothing to publish ({why})", hint=f"score it: loupe score {word(folder.path)}"
+        )
     name = f"{slug(name_of_run(folder.info))}.yaml"
     Folder(root).write(f"{FOLDER}/{name}", "".join(f"{line}\n" for line in lines).encode())
     return root / FOLDER / name

@@ -41,9 +41,11 @@ def scored_run(path: Path, benchmark: str) -> RunFolder:
     """The run at `path`, if it is one of this benchmark and has scores. Raises UsageError or RunError where not."""
     folder = RunFolder.open(path)
     if folder.info.benchmark_id != benchmark:
-        raise UsageError(f"{path} is a run of {folder.info.benchmark_id}, not of {benchmark}", hint="loupe runs")
+        raise UsageError(
+            f"{path} is a run of {folder.info.benchmark_id}, not of {benchmark}", hint="list your runs: loupe runs"
+        )
     if result_of(folder) is None:
-        raise RunError(f"{path} has no scores yet", hint=f"loupe score {word(path)}")
+        raise RunError(f"{path} has no scores yet", hint=f"score it: loupe score {word(path)}")
     return folder
 
 

@@ -41,7 +41,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 def scored(folder: RunFolder) -> RunFolder:
     """The run. Raises RunError where it has no scores."""
     if result_of(folder) is None:
-        raise RunError(f"{folder.path} has no scores yet", hint=f"loupe score {word(folder.path)}")
+        raise RunError(f"{folder.path} has no scores yet", hint=f"score it: loupe score {word(folder.path)}")
     return folder
 
 

@@ -23,7 +23,8 @@ def write_submission(folder: RunFolder, file: Path, *, raw: bool) -> Exported:
     make = benchmark_of_run(info.benchmark).submission
     if make is None:
         raise UsageError(
-            f"{folder.path}: no server takes answers to {info.benchmark_id}", hint=f"loupe score {word(folder.path)}"
+            f"{folder.path}: no server takes answers to {info.benchmark_id}",
+            hint=f"score it: loupe score {word(folder.path)}",
         )
     if info.limit is not None or info.sample is not None or info.stopped:
         raise UsageError(

@@ -59,7 +59,7 @@ class Documents:
             raise outside
         path = real_path(self.folder / document)
         if not path.is_file():
-            raise PageError(f"{document}: not in {self.folder}", hint="--data DIR")
+            raise PageError(f"{document}: not in {self.folder}", hint="use --data DIR")
         return path
 
 

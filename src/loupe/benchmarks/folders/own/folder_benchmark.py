@@ -215,7 +215,7 @@ def conclusion(contents: Contents, rows: Sequence[SampleScores]) -> Conclusion:
 def unverified(folder: Path, contents: Contents) -> UsageError:
     """What stops a run on truth that nobody has looked at, or that is not there at all."""
     if has_no_truth(contents):
-        return UsageError(f"{folder}: {no_truth(contents)}", hint=draft_command(folder))
+        return UsageError(f"{folder}: {no_truth(contents)}", hint=f"draft it: {draft_command(folder)}")
     drafts, total = contents.states["draft"], sum(contents.states[name] for name in ("draft", "verified", "skipped"))
     return UsageError(
         f"{folder}: the truth of {drafts} of {total} samples is an unverified draft",

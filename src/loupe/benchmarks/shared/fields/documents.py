@@ -49,7 +49,9 @@ def find_documents(
         return
     shards = find_shards(folder, *splits)
     if not shards:
-        raise DatasetError(f"{folder}: no split {splits[0]!r} here; expected {layout}", hint=f"loupe data get {ident}")
+        raise DatasetError(
+            f"{folder}: no split {splits[0]!r} here; expected {layout}", hint=f"download it: loupe data get {ident}"
+        )
     for index, row in enumerate(rows(shards, (column,))):
         place = f"{row.path}, row {row.number}"
         yield Document(id=f"{splits[0]}-{index:04d}", image=row.image(), truth=row[column], place=place)

@@ -70,10 +70,10 @@ def line_of(path: Path, letter: str) -> int:
 
 def _files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder of texts", hint="--text DIR with .txt or .md files")
+        raise UsageError(f"{folder}: no such folder of texts", hint="use --text DIR with .txt or .md files")
     found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and path.is_file())
     if not found:
-        raise UsageError(f"{folder}: no .txt or .md file in it", hint="--text DIR with .txt or .md files")
+        raise UsageError(f"{folder}: no .txt or .md file in it", hint="use --text DIR with .txt or .md files")
     for path in found:
         if not is_inside(path, folder):
             raise UsageError(f"{path}: a link that leads out of the folder", hint="copy the text into the folder")

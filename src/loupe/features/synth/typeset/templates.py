@@ -56,7 +56,7 @@ def checked_template(path: Path) -> Path:
     """The template, a file or a folder with a `main.typ`. Raises UsageError where it is none, or asks for a package."""
     main = path / MAIN if path.is_dir() else path
     if not main.is_file():
-        raise UsageError(f"{path}: no such template", hint=f"--template FILE.typ, or a folder with {MAIN}")
+        raise UsageError(f"{path}: no such template", hint=f"use --template FILE.typ, or a folder with {MAIN}")
     for file in sorted(path.rglob("*")) if path.is_dir() else []:
         if not is_inside(file, path):
             raise UsageError(

@@ -75,7 +75,9 @@ def chromium_version() -> str:
         done = said_by([chromium_program(), "--version"])
         done.check_returncode()
     except (OSError, subprocess.SubprocessError) as error:
-        raise MissingToolError(f"{chromium_program()} does not start: {error}", hint="loupe doctor") from None
+        raise MissingToolError(
+            f"{chromium_program()} does not start: {error}", hint="see what is missing: loupe doctor"
+        ) from None
     return done.stdout.strip()
 
 

@@ -373,7 +373,9 @@ class EquationBrowser:
             await page.add_script_tag(content=katex.script)
         except Error as error:
             await self._stop()
-            raise LoupeError(f"no page for equations: {error.message.splitlines()[0]}", hint="loupe doctor") from None
+            raise LoupeError(
+                f"no page for equations: {error.message.splitlines()[0]}", hint="see what is missing: loupe doctor"
+            ) from None
         page.on("crash", lambda _: None)
         self._page = page
         return page
