@@ -21,7 +21,7 @@ from loupe.hooks import Hook, found
 from loupe.runs.info import RunInfo
 
 #: Letters that look like one of ASCII, line by line with what they look like: Cyrillic, Greek, Armenian, Cherokee, and
-#: others of Latin. Source: UTS 39, Unicode Security Mechanisms, section 4 (confusables), those of whole letters.
+#: others of Latin. Source: UTS 39, Unicode Security Mechanisms, its confusables, those of whole letters.
 _ALIKE: Final = (
     ("АВЕЅІЈКМНОРСТУХԚԜѴӀавеѕіјкмнорстухԛԝѵӏһԁгпьԍ", "abesljkmhopctyxqwvlabesljkmhopctyxqwvlhdrnbg"),
     ("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαβγεηικνορστυχωϲϹϳ", "abezhlkmnoptyxabyenlkvopotuxwccj"),
