@@ -93,6 +93,11 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help(name: str) -> No
         (("bench", "lst"), "no command 'lst'; did you mean 'list'?", "see the options: loupe bench --help"),
         (("--versoin",), "no such option '--versoin'; did you mean '--version'?", "see the options: loupe --help"),
         (("runs", "--jsn"), "no such option '--jsn'; did you mean '--json'?", "see the options: loupe runs --help"),
+        (
+            ("run", "--help-al"),
+            "no such option '--help-al'; did you mean one of: '--help', '--help-all'?",
+            "see the options: loupe run --help",
+        ),
         (("run",), "missing argument 'BENCHMARK'", "see the options: loupe run --help"),
         (("run", "nope"), "no benchmark or folder 'nope'", "list the benchmarks: loupe bench list"),
         (

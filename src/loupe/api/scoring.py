@@ -66,7 +66,7 @@ def _engine(answers: str | os.PathLike[str] | Mapping[str, str], name: str) -> t
         return name or "answers", load_profile(f"predictions:{_ANSWERS}")[1]
     path = Path(answers)
     if not path.exists():
-        raise RunError(f"no answers at {path}", hint="a folder, a file, or a mapping from sample id to text")
+        raise RunError(f"no answers at {path}", hint="give a folder, a file, or a mapping from sample id to text")
     label, profile = load_profile(f"predictions:{path}")
     return name or (path.stem if path.is_file() else real_path(path).name) or label, profile
 
@@ -77,7 +77,9 @@ def _file(plan: Plan, answers: str | os.PathLike[str] | Mapping[str, str]) -> Pa
         return file_answers(plan, Path(answers))[0].path
     for ident, text in answers.items():
         if not isinstance(ident, str) or not isinstance(text, str):
-            raise UsageError(f"answers[{ident!r}] is {type(text).__name__}", hint="a mapping from sample id to text")
+            raise UsageError(
+                f"answers[{ident!r}] is {type(text).__name__}", hint="give a mapping from sample id to text"
+            )
     lines = [encode_json({"id": str.__str__(ident), "text": str.__str__(text)}) for ident, text in answers.items()]
     with scratch_folder("loupe-answers-") as folder:
         Folder(folder).write(_ANSWERS, b"".join(line + b"\n" for line in lines))

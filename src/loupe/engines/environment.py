@@ -173,7 +173,7 @@ def _refusal(source: PageSource, settings: Settings) -> EngineError:
     if isinstance(source, PdfPage):
         return EngineUnavailableError(
             f"{settings.environment} reads PDF files, but the pages are pictures here (variant={source.variant})",
-            hint="an engine that reads images, or no variant",
+            hint="use an engine that reads images, or no variant",
         )
     name = source.name if isinstance(source, Path) else source.path.name
     return RejectedError(f"{settings.environment} reads PDF files, and {name} is an image file")

@@ -48,7 +48,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
                 # Nothing would be turned or blurred in what this engine reads, so its numbers would mean nothing.
                 raise EngineUnavailableError(
                     f"pdf_text reads the text layer, but the pages are pictures here (variant={page.variant})",
-                    hint="an engine that reads images, or no variant",
+                    hint="use an engine that reads images, or no variant",
                 )
             return await pool.ask(request, timeout=settings.timeout)
 

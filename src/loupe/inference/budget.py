@@ -89,12 +89,12 @@ class Budget:
         """Why no more is asked."""
         spent = f"{money(self.total)} of --max-cost {money(self.most)} {self.price.currency} is spent"
         if self.dearest is None:
-            return BudgetSpentError(spent, hint="a higher --max-cost continues")
+            return BudgetSpentError(spent, hint="continue with a higher --max-cost")
         # A little more than it takes: amounts are rounded where they are printed.
         least = max(self.total + self.dearest, self.most) * 1.01
         return BudgetSpentError(
             f"{spent}, and a page has cost up to {money(self.dearest)}: one more needs --max-cost {money(least)}",
-            hint="a higher --max-cost continues",
+            hint="continue with a higher --max-cost",
         )
 
     def _affords(self, pages: int) -> bool:

@@ -161,7 +161,7 @@ def meteor(prediction: Sequence[str], reference: Sequence[str], *, synonyms: Syn
     Oddity kept: synonyms are looked up for stems, not for words, as NLTK does, so that "automobile" and "car" differ.
     """
     try:
-        from nltk.translate.meteor_score import meteor_score  # type: ignore[import-untyped]
+        from nltk.translate.meteor_score import meteor_score
     except ModuleNotFoundError:
         raise MissingToolError("METEOR needs nltk, which is not installed", hint="pip install nltk") from None
     return float(meteor_score([list(reference)], list(prediction), wordnet=synonyms or NoSynonyms()))
@@ -174,7 +174,7 @@ def installed_wordnet() -> WordNet | None:
     `python -m nltk.downloader wordnet` and `apt install wordnet-base` give the same numbers.
     """
     try:
-        import nltk  # type: ignore[import-untyped]
+        import nltk
     except ModuleNotFoundError:
         return None
     return find_wordnet(nltk.data.path)

@@ -35,7 +35,8 @@ def read_answers(benchmark: str, path: Path, *, samples: Callable[[], Iterable[S
     if path.suffix == ".json":
         return _from_document(benchmark, path, samples)
     raise UsageError(
-        f"{path}: neither a folder nor a .json or .jsonl file", hint="a folder with one text file per sample also works"
+        f"{path}: neither a folder nor a .json or .jsonl file",
+        hint="give one of these, or a folder with one text file per sample",
     )
 
 
@@ -169,7 +170,7 @@ def _from_object(row: Any, place: str) -> Prediction:
     found = ", ".join(f"`{key[:40]}`" for key in list(row)[:8])
     raise UsageError(
         f"{place}: no text; it has {found}{_nearest(row, _TEXT_KEYS)}",
-        hint=f"the text of an answer is found under one of: {', '.join(_TEXT_KEYS)} (null: no answer)",
+        hint=f"put the text of an answer under one of: {', '.join(_TEXT_KEYS)} (null: no answer)",
     )
 
 

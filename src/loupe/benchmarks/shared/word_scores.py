@@ -94,8 +94,8 @@ def segmenter() -> Segmenter:
     with warnings.catch_warnings():
         # Its source has invalid escapes, and it asks for pkg_resources; both only warn.
         warnings.simplefilter("ignore")
-        import jieba  # type: ignore[import-untyped]
-        import jieba.finalseg  # type: ignore[import-untyped]
+        import jieba
+        import jieba.finalseg
     tokenizer = jieba.Tokenizer()
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True

@@ -51,7 +51,7 @@ def given_prompt(text: str | None, file: Path | None) -> str | None:
     try:
         found = decode_text(file.read_bytes())
     except (UnicodeDecodeError, OSError) as error:
-        raise UsageError(f"--prompt-file {file}: {error}", hint="a text file in UTF-8") from None
+        raise UsageError(f"--prompt-file {file}: {error}", hint="give a text file in UTF-8") from None
     if not found.strip():
         raise UsageError(f"--prompt-file {file}: nothing in it", hint='use --prompt "" to ask without a prompt')
     return found

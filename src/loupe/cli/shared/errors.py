@@ -61,7 +61,8 @@ def describe(error: Exception) -> Described | None:
         return Described(f"the package {error.name} is not installed", install_of(error.name), MISSING)
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "loupe"
-        message = re.sub(r"\. Did you mean ", "; did you mean ", error.format_message().strip().rstrip("."))
+        message = error.format_message().strip().rstrip(".")
+        message = re.sub(r"\. \(?Did you mean ([^)]*)\)?$", r"; did you mean \1", message)
         return Described(message[:1].lower() + message[1:], f"see the options: {path} --help", USAGE)
     if isinstance(error, click.ClickException):
         return Described(error.format_message(), "", error.exit_code)

@@ -112,7 +112,7 @@ def refused(dataset: DataSet, status: int) -> DatasetError:
             f"{dataset.repo}: no such data set, revision or file on the hub (HTTP 404)", hint=dataset.page
         )
     kind = DownloadError if status >= 500 else DatasetError
-    return kind(f"{dataset.repo}: the hub answers HTTP {status}", hint="the same command tries again")
+    return kind(f"{dataset.repo}: the hub answers HTTP {status}", hint="try again with the same command")
 
 
 def _endpoint() -> str | None:

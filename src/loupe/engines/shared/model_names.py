@@ -24,7 +24,7 @@ def refuse_folder_instead(model: str, folder: Path | None = None) -> None:
     if model and not model.startswith((".", "/", "~")) and place.is_dir():
         raise UsageError(
             f"{place.absolute()} would be loaded instead of the model {model}, and its code would run",
-            hint=f"if you mean the folder: ./{model}; else work in another folder, or move it away",
+            hint=f"write ./{model} if you mean the folder; else work in another folder, or move it away",
         )
 
 
@@ -46,10 +46,11 @@ def from_anywhere(value: Any, key: str = "") -> Any:
         return value
     if value.startswith(("./", "../", "~/")) or _PLACE.search(key):
         return str(Path(value).expanduser().absolute())
+    # By os.path: a text may be too long for a name, which is no error there.
     bare = ("/" in value or Path(value).suffix) and not value.startswith("/")
     if bare and (os.path.isfile(value) or (os.path.isdir(value) and key.endswith("model"))):  # noqa: PTH112, PTH113
         raise UsageError(
             f"{value} lies in this folder, but the engine starts in an empty one and would not find it",
-            hint=f"if you mean the one here, write ./{value}; else work in another folder, or move it away",
+            hint=f"write ./{value} if you mean the one here; else work in another folder, or move it away",
         )
     return value

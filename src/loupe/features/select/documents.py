@@ -81,7 +81,7 @@ def find_documents(positive: Path, negative: Path, tell: Callable[[str], None] =
         if first.positive != document.positive:
             raise DatasetError(
                 f"{first.path} and {document.path} are the same document in both folders",
-                hint="a document belongs in one folder: remove one copy",
+                hint="remove one copy: a document belongs in one folder",
             )
         if first is not document and first.path.samefile(document.path):
             links.append(document)

@@ -50,7 +50,7 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
     if _is_part(folder, result):
         raise UsageError(
             f"{folder.path} has read a part of {folder.info.benchmark_id}, and the hub shows whole results",
-            hint="the same command without --limit and --sample goes on",
+            hint="go on with the same command, without --limit and --sample",
         )
     if not result.scored_here:
         raise UsageError(

@@ -29,7 +29,7 @@ def write_submission(folder: RunFolder, file: Path, *, raw: bool) -> Exported:
     if info.limit is not None or info.sample is not None or info.stopped:
         raise UsageError(
             f"{folder.path} has read a part of {info.benchmark_id}, and the server wants every answer",
-            hint="the same command without --limit and --sample goes on",
+            hint="go on with the same command, without --limit and --sample",
         )
     samples = list(open_samples(info))
     texts = dict(answered_texts(folder, raw=raw))
