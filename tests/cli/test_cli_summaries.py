@@ -63,6 +63,19 @@ def test_a_comparison_fails_where_a_measure_got_worse(files: Path) -> None:
     assert "text_similarity" in failed and suite.get("failures") == str(len(failed))
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("run.xml", r"cer: [\d.]+ %, 95 % interval [\d.]+ … [\d.]+, n=12"),
+        ("compare.xml", r"cer: [+-][\d.]+, 95 % interval \(Bonferroni\) -?[\d.]+ … -?[\d.]+, p \(Holm\) .*: worse"),
+    ],
+)
+def test_suites_name_their_intervals(files: Path, name: str, line: str) -> None:
+    (suite,) = ElementTree.parse(files / name).getroot()
+    said = (suite.findtext("system-out") or "").splitlines()
+    assert [each for each in said if re.fullmatch(line, each)], said
+
+
 @pytest.mark.parametrize("name", ["run.xml", "compare.xml"])
 def test_suites_hold_what_both_schemas_ask_for_in_their_order(files: Path, name: str) -> None:
     for suite in ElementTree.parse(files / name).getroot():

@@ -126,7 +126,7 @@ def comparison_html(found: Comparison) -> str:
     head = ["measure", found.name, found.baseline, *DIFFERENCE_HEADER]
     tone = {"better": "good", "worse": "bad"}.get(found.outcome, "")
     note = [_line(found.headline_note, "soft")] if found.headline_note else []
-    note += [_line(said, "bad") for said in (details.warning, details.part, details.accepted) if said]
+    note += [_line(said, "bad") for said in (details.warning, *details.notes, details.part, details.accepted) if said]
     sentence = f'<div class="head {tone}">{_text(found.sentence)}</div>'
     return _whole([sentence, *note, _table(head, rows, numbers={1, 2, 3, 4, 5})])
 

@@ -18,8 +18,8 @@ from loupe.results.comparing.regressions import loss
 from loupe.results.control_characters import printable
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.scored_here import NOT_HERE
-from loupe.results.sections import format_estimate, format_range, one_line
-from loupe.results.visible_differences import difference_cells
+from loupe.results.sections import format_estimate, format_range, notes_of, one_line
+from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 from loupe.runs.folder import RunFolder
 from loupe.types import Failure, Result
 
@@ -78,7 +78,8 @@ def _pair_suite(compared: Compared, pair: Pair) -> Suite:
             cases.append(Case(name=measure, kind="skipped", message=verdict))
         else:
             cases.append(Case(name=measure))
-        said.append(f"{measure}: {difference} [{interval}] p (Holm) {p}: {verdict}")
+        named = f", {DIFFERENCE_HEADER[1]} {interval}" if interval else ""
+        said.append(f"{measure}: {difference}{named}, {DIFFERENCE_HEADER[2]} {p}: {verdict}")
     cases += _sample_cases(pair.unanswered, said) if lost.get("") else ()
     return Suite(
         name=f"{_plain(pair.name)} against {_plain(base.name)}",
@@ -99,7 +100,9 @@ def run_suite(folder: RunFolder, result: Result, below: Collection[str] = (), me
     cases, said = [], [headline_of([result], measure).note]
     for name, found in result.measures.items():
         unit = result.units.get(name, "fraction")
-        value = f"{format_estimate(found, unit)} [{format_range(found.low, found.high, unit)}] n={found.n:,}"
+        interval = format_range(found.low, found.high, unit)
+        named = f", 95 % interval {interval}" if interval else ""
+        value = f"{format_estimate(found, unit)}{named}, n={found.n:,}"
         said.append(f"{name}: {value}")
         if name in below:
             cases.append(Case(name=name, kind="failure", type="fail-under", message=f"{value} is too bad"))
@@ -119,7 +122,7 @@ def run_suite(folder: RunFolder, result: Result, below: Collection[str] = (), me
             **({"data_origin": result.data_origin} if result.data_origin else {}),
         },
         cases=cases,
-        said=[*said, *result.warnings],
+        said=[*said, *result.warnings, *notes_of(result)],
     )
 
 

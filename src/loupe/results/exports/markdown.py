@@ -28,7 +28,7 @@ from loupe.results.sections import (
     notes_of,
     one_line,
 )
-from loupe.results.visible_differences import difference_cells
+from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 from loupe.results.worst_samples import added, worst_section
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Result
@@ -92,8 +92,7 @@ def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
         rows.append((code(name), *values, *cells))
     count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
     yield f"### {code(pair.name)} on what both have read: {count}"
-    header = ("measure", code(pair.name), code(base), "difference", "95 % interval (Bonferroni)", "p (Holm)", "")
-    yield table(header, rows)
+    yield table(("measure", code(pair.name), code(base), *DIFFERENCE_HEADER), rows)
     worse = pair.moved.worse[:EXAMPLES]
     if not worse:
         return
