@@ -11,7 +11,7 @@ import time
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from loupe.features.synth.degrade import DEGRADATIONS, SEVERITIES, degrade
+from loupe.features.synth.degradations import DEGRADATIONS, SEVERITIES, degrade
 
 A_SECOND, SLOWEST = 6.0, 0.5
 WORDS = "The harbour office received 4,218 crates on 12 May and returned 37 of them, since the seals were broken."

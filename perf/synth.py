@@ -15,11 +15,10 @@ from pathlib import Path
 
 from loupe.data.bounds import bound_process
 from loupe.features.synth.choosing import Choice, sample_of
-from loupe.features.synth.degrade import DEGRADATIONS
-from loupe.features.synth.page import Page
-from loupe.features.synth.text.prose import Prose
+from loupe.features.synth.degradations import DEGRADATIONS
+from loupe.features.synth.page import Page, Setting
+from loupe.features.synth.texts import Prose
 from loupe.features.synth.tracks import TRACKS
-from loupe.features.synth.tracks.setting import Setting
 from loupe.features.synth.typeset.drawing import draw
 
 GOALS = {"clean": 15.0, "degraded": 6.0}

@@ -14,7 +14,7 @@ import time
 from loupe.features.synth.benchmark import load
 from loupe.features.synth.tracks import TRACKS
 from loupe.features.synth.typeset.drawing import clean_pdf
-from loupe.features.synth.typeset.text_layer import difference
+from loupe.features.synth.typeset.templates import difference
 
 STEP = 500
 

@@ -15,7 +15,7 @@ import numpy as np
 import typst
 from PIL import Image, ImageDraw, ImageFont
 
-from loupe.features.synth.degrade import DEGRADATIONS, SEVERITIES, Degradation, degrade
+from loupe.features.synth.degradations import DEGRADATIONS, SEVERITIES, Degradation, degrade
 
 TARGET = Path(__file__).parents[1] / "docs/pictures"
 #: Pixels of the page's lower-case letters; its text is 11 pt.

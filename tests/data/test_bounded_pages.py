@@ -51,7 +51,7 @@ def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 #: A degradation reads the JPEG that it has just written; readers run in environments of their own, bounded there.
-OPENS_ITS_OWN = {"features/synth/degrade/camera.py"}
+OPENS_ITS_OWN = {"features/synth/damage.py"}
 APART = "engines/environments/readers/"
 
 

@@ -20,21 +20,17 @@ from loupe.benchmarks.registry import benchmark_of_run, check_options
 from loupe.errors import MissingToolError, UsageError
 from loupe.features.synth import benchmark as synth
 from loupe.features.synth.choosing import GENERATOR
-from loupe.features.synth.degrade import DEGRADATIONS
+from loupe.features.synth.degradations import DEGRADATIONS
 from loupe.features.synth.dice import Dice
 from loupe.features.synth.page import Truth
-from loupe.features.synth.scores.conclusion import conclude
-from loupe.features.synth.text.language import language_codes
-from loupe.features.synth.text.prose import Prose
-from loupe.features.synth.text.rungs import RUNGS
-from loupe.features.synth.text.tokens import like, lines_of, text_of
+from loupe.features.synth.scoring import conclude
+from loupe.features.synth.texts import RUNGS, Prose, language_codes, like, lines_of, text_of
 from loupe.features.synth.tracks import TRACKS
-from loupe.features.synth.tracks.check_digits import NUMBERS, spoilt
-from loupe.features.synth.tracks.instructions import INSTRUCTIONS
-from loupe.features.synth.tracks.traps import KINDS, VARIANTS
+from loupe.features.synth.tracks.exact_values import NUMBERS, spoilt
+from loupe.features.synth.tracks.traps import INSTRUCTIONS, KINDS, VARIANTS
 from loupe.features.synth.typeset.drawing import as_pdf, clean_pdf, picture
-from loupe.features.synth.typeset.fonts import FACES, face_of, missing
-from loupe.features.synth.typeset.text_layer import difference, text_layer
+from loupe.features.synth.typeset.templates import difference, text_layer
+from loupe.features.synth.typeset.typesetter import FACES, face_of, missing
 from loupe.results.costs import Counts, costs
 from loupe.results.sample_values import sample_values
 from loupe.types import Prediction, Sample, SampleScores, Score, Scored
@@ -387,7 +383,7 @@ def test_figures_have_a_curve_for_every_ladder_and_a_share_for_every_trap(traps:
 
 
 def test_a_missing_font_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loupe.features.synth.typeset.fonts.is_there", lambda family: "CJK" not in family)
+    monkeypatch.setattr("loupe.features.synth.typeset.typesetter.is_there", lambda family: "CJK" not in family)
     with pytest.raises(MissingToolError, match=r"中文 \(zh\) needs the font Noto Serif CJK SC") as caught:
         synth.load(None, languages="zh")
     assert "sudo apt-get install fonts-noto-cjk" in caught.value.hint

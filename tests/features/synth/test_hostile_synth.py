@@ -14,11 +14,11 @@ from loupe.cli import main
 from loupe.data import bounded
 from loupe.features.synth import benchmark as synth
 from loupe.features.synth.page import Fact
-from loupe.features.synth.scores.facts import judged
-from loupe.features.synth.text.own_texts import own_texts
+from loupe.features.synth.scoring import judged
+from loupe.features.synth.texts import own_texts
 from loupe.features.synth.typeset import templates
-from loupe.features.synth.typeset.fonts import FACES
-from loupe.features.synth.typeset.letters import without_glyph
+from loupe.features.synth.typeset.drawing import without_glyph
+from loupe.features.synth.typeset.typesetter import FACES
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from loupe.errors import LoupeError
 from loupe.features.synth import benchmark as synth
-from loupe.features.synth.degrade import DEGRADATIONS, SEVERITIES, degrade, digest, versions
-from loupe.features.synth.degrade.catalogue import FAX, PHOTO
-from loupe.features.synth.degrade.chance import Bytes, Chance
+from loupe.features.synth.degradations import DEGRADATIONS, FAX, PHOTO, SEVERITIES, degrade, digest, versions
+from loupe.features.synth.pixels import Bytes, Chance
 from loupe.features.synth.typeset import drawing
 from tests.engines.test_engine_local import needs_rapidocr, read, texts
 
@@ -55,7 +54,7 @@ def test_the_pixels_are_the_same_as_when_the_version_was_set() -> None:
 
 
 def test_another_process_without_the_processors_extensions_makes_the_same_bytes() -> None:
-    words = "from loupe.features.synth.degrade import digest; print(digest())"
+    words = "from loupe.features.synth.degradations import digest; print(digest())"
     plainly = {"NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3", "PYTHONHASHSEED": "7"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", words],

@@ -11,13 +11,9 @@ from typing import Literal
 
 from loupe.data.user_folders import cache_folder
 from loupe.errors import UsageError
-from loupe.features.synth.asking import choice_of
-from loupe.features.synth.choosing import GENERATOR, chosen_pages, sample_of
+from loupe.features.synth.choosing import GENERATOR, choice_of, chosen_pages, sample_of
 from loupe.features.synth.page import Truth
-from loupe.features.synth.scores.conclusion import conclude
-from loupe.features.synth.scores.facts import shown_facts
-from loupe.features.synth.scores.scoring import score
-from loupe.features.synth.scores.summary import MEASURES, summarize
+from loupe.features.synth.scoring import MEASURES, conclude, score, shown_facts, summarize
 from loupe.types import Benchmark, Sample
 
 #: About 250 pages: every track, ladders whole.
@@ -57,7 +53,7 @@ def draw(sample: Sample) -> None:
 
 
 def reference(sample: Sample) -> str:
-    """What stands on the page; of a table its HTML."""
+    """The text of the page; of a table its HTML."""
     truth: Truth = sample.truth
     return truth.html or truth.text
 

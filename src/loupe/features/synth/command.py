@@ -28,7 +28,7 @@ def command(
     Writes the pages, the clean PDF files, samples.jsonl, facts.jsonl and loupe.toml. The same seed gives the same
     pages on every machine with the same typesetter and fonts. `loupe run synth` reads such pages without a folder.
     """
-    from loupe.features.synth.asking import choice_of
+    from loupe.features.synth.choosing import choice_of
     from loupe.features.synth.own_folder import write_generated
 
     choice = choice_of(tracks, seed, pages, languages, "picture", text, template)

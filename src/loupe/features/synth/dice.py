@@ -44,7 +44,7 @@ class Dice:
         return self.below(100) < percent
 
     def choice(self, values: Sequence[T]) -> T:
-        """One of the values. Raises ValueError where there is none."""
+        """One of the values. Raises ValueError if there is none."""
         return values[self.below(len(values))]
 
     def shuffle(self, values: MutableSequence[T]) -> None:

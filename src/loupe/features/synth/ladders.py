@@ -43,7 +43,7 @@ class Ladder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadOff(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read off a curve: a share, or with `where` a place on the ladder (loupe.stats.curves.Crossing)."""
+    """A figure read off a curve: a share, or with `where` a place on the ladder (loupe.stats.curves.Crossing)."""
 
     value: float | None = None
     low: float | None = None
@@ -65,7 +65,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_off(stored: object) -> ReadOff | None:
-    """A figure of `Ladder.summary`; None where it is none."""
+    """A figure of `Ladder.summary`; None if it is none."""
     try:
         return convert(stored, ReadOff)
     except (msgspec.ValidationError, RecursionError):
@@ -73,7 +73,7 @@ def read_off(stored: object) -> ReadOff | None:
 
 
 def share_of(stored: object) -> Share | None:
-    """A share of `figures.traps` or `figures.corrected`; None where it is none."""
+    """A share of `figures.traps` or `figures.corrected`; None if it is none."""
     try:
         found = convert(stored, Share)
     except (msgspec.ValidationError, RecursionError):

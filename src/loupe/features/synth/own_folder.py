@@ -9,8 +9,7 @@ from typing import Any
 
 from loupe.errors import UsageError, word
 from loupe.features.synth.choosing import GENERATOR, Choice, chosen_pages, sample_of
-from loupe.features.synth.page import PIXELS_PER_POINT, Truth
-from loupe.features.synth.tracks.layouts import MM_PER_POINT, PITCH
+from loupe.features.synth.page import MM_PER_POINT, PITCH, PIXELS_PER_POINT, Truth
 from loupe.features.synth.typeset.drawing import clean_pdf
 from loupe.files.folder import Folder
 from loupe.files.scratch import scratch_folder
@@ -24,7 +23,7 @@ _SHOWN, _WRONG = 60, 12
 
 
 def new_folder(path: Path) -> Folder:
-    """The folder, which is not there yet or empty; nothing is made. Raises UsageError where something lies in it."""
+    """The folder, which is not there yet or empty; nothing is made. Raises UsageError if something lies in it."""
     folder = Folder(path)
     if folder.names():
         hint = f"run: loupe synth {word(f'{path}-2' if path.name else 'pages')}"
@@ -53,7 +52,7 @@ def write_records(folder: Folder, samples: Sequence[Sample], choice: Choice) -> 
 
 
 def boxes(sample: Sample) -> list[dict[str, Any]]:
-    """Where the pieces of text stand on the clean page: left, top, right, bottom in pixels, in reading order."""
+    """The boxes of the text on the clean page: left, top, right, bottom in pixels, in reading order."""
     layout = sample.truth.recipe.get("layout", {"pieces": []})
     found = []
     for piece in layout["pieces"]:

@@ -59,12 +59,12 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What the ladder is called."""
+        """The name of the ladder."""
         return f"{self.track}: {self.kind}".replace("_", " ") if self.kind else self.track
 
     @property
     def measure(self) -> str:
-        """What the values are, in words."""
+        """The values, in words."""
         return "CER" if self.error else "accuracy"
 
     def pages(self) -> list[tuple[str, tuple[str, ...], int]]:
@@ -103,7 +103,7 @@ def _templates() -> Environment:
 
 
 def keys(engines: Sequence[str]) -> list[tuple[Markup, str]]:
-    """Which mark and colour stands for which engine of a group."""
+    """The mark and colour of each engine of a group."""
     return [(Markup(_key(number)), engine) for number, engine in enumerate(engines)]
 
 
@@ -113,7 +113,7 @@ def _key(number: int) -> str:
 
 
 def panels(group: Group) -> list[Panel]:
-    """The ladders of a group; none where no run has any."""
+    """The ladders of a group; none if no run has any."""
     found: dict[tuple[str, str], list[tuple[int, str, Ladder]]] = {}
     for number, entrant in enumerate(group.entrants):
         for ladder in ladders_of(entrant.result) if entrant.result else ():
@@ -137,7 +137,7 @@ def _panel(members: Sequence[tuple[int, str, Ladder]]) -> Panel:
 
 
 def _spread(ranks: Sequence[float]) -> list[float]:
-    """Where rungs stand: true to scale, or in even steps where some lie more than twice as far apart as others."""
+    """The places of rungs: true to scale, or in even steps if some lie more than twice as far apart as others."""
     gaps = [abs(after - before) for before, after in itertools.pairwise(ranks)]
     if not gaps:
         return [0.0] * len(ranks)
@@ -147,7 +147,7 @@ def _spread(ranks: Sequence[float]) -> list[float]:
 
 
 def _said(ladder: Ladder) -> tuple[str, ...]:
-    """What was read off a curve, in words; where it lies beyond the ladder, that it does."""
+    """A figure of a curve in words, also if it lies beyond the ladder."""
     said = []
     for name, stored in ladder.summary.items():
         found = read_off(stored[-1] if isinstance(stored, list) and stored else stored)
@@ -215,7 +215,7 @@ def _axes(panel: Panel) -> list[str]:
 
 
 def _second_row(panel: Panel) -> int:
-    """How much lower every other name of a rung stands, where names are too long for one row."""
+    """The drop of every other name of a rung, if names are too long for one row."""
     return _ROW if len(panel.rungs) * max(map(text_width, panel.rungs)) > WIDTH - _LEFT else 0
 
 

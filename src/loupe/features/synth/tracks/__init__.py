@@ -1,25 +1,12 @@
-"""The tracks: each turns one thing up and leaves all others alone. One file each, one function: base page → pages."""
+"""The tracks: each turns one thing up and leaves all others alone; a function from a base page to pages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from loupe.features.synth.page import Page
-from loupe.features.synth.tracks import (
-    damaged,
-    density,
-    detail,
-    formulas,
-    languages,
-    legibility,
-    order,
-    plain,
-    prior,
-    tables,
-    traps,
-)
-from loupe.features.synth.tracks.setting import Setting
+from loupe.features.synth.page import Page, Setting
+from loupe.features.synth.tracks import exact_values, order, running_text, tables_and_formulas, traps
 
 
 def _next(ladder: int) -> tuple[int, int]:
@@ -42,15 +29,15 @@ class Track:
 
 
 TRACKS: Mapping[str, Track] = {
-    "plain": Track(pages=plain.pages, share=12),
-    "prior": Track(pages=prior.pages, share=20),
-    "detail": Track(pages=detail.pages, share=8, worded=False),
-    "legibility": Track(pages=legibility.pages, share=28),
-    "density": Track(pages=density.pages, share=10),
-    "degrade": Track(pages=damaged.pages, share=94, place=damaged.place, round=damaged.ROUND),
-    "tables": Track(pages=tables.pages, share=18, worded=False),
-    "formulas": Track(pages=formulas.pages, share=12, worded=False),
+    "plain": Track(pages=running_text.plain_pages, share=12),
+    "prior": Track(pages=running_text.prior_pages, share=20),
+    "detail": Track(pages=exact_values.detail_pages, share=8, worded=False),
+    "legibility": Track(pages=running_text.legibility_pages, share=28),
+    "density": Track(pages=running_text.density_pages, share=10),
+    "degrade": Track(pages=running_text.damaged_pages, share=94, place=running_text.place, round=running_text.ROUND),
+    "tables": Track(pages=tables_and_formulas.table_pages, share=18, worded=False),
+    "formulas": Track(pages=tables_and_formulas.formula_pages, share=12, worded=False),
     "order": Track(pages=order.pages, share=12),
-    "languages": Track(pages=languages.pages, share=16, worded=False),
-    "traps": Track(pages=traps.pages, share=38, worded=False),
+    "languages": Track(pages=running_text.language_pages, share=16, worded=False),
+    "traps": Track(pages=traps.trap_pages, share=38, worded=False),
 }

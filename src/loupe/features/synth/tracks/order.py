@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from loupe.features.synth.dice import Dice
-from loupe.features.synth.page import PIXELS_PER_POINT, Page, Truth
-from loupe.features.synth.text.tokens import Text
-from loupe.features.synth.tracks.layouts import (
+from loupe.features.synth.page import (
     MARGIN,
+    PIXELS_PER_POINT,
     WIDTH,
     Column,
+    Page,
     Piece,
+    Setting,
+    Truth,
     height_of,
     lines_piece,
     running,
     shape,
     sheet,
 )
-from loupe.features.synth.tracks.setting import Setting
-from loupe.features.synth.typeset.fonts import face_of
+from loupe.features.synth.texts import Text
+from loupe.features.synth.typeset.typesetter import face_of
 
 _SIZE = 10.0
 _HEIGHT = 200.0

@@ -1,22 +1,27 @@
-"""From the recipe of a page to its file: a PNG at DPI, or a PDF."""
+"""Drawing of pages: from a recipe to a PNG at DPI or a PDF, and the letters for which a font has no glyph."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import re
+import unicodedata
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loupe.features.synth.page import DPI
-from loupe.features.synth.typeset.compiler import typeset
+import numpy as np
+
+from loupe.features.synth.page import DPI, sheet
 from loupe.features.synth.typeset.templates import typeset_template
+from loupe.features.synth.typeset.typesetter import Face, typeset
 from loupe.files.folder import Folder, write_file
 from loupe.files.scratch import scratch_folder
 from loupe.types import PdfPage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
 
 #: Quick to write, and a tenth larger than the smallest.
 _COMPRESSION = 1
@@ -38,10 +43,9 @@ def picture(recipe: dict[str, Any]) -> Image:
     clean = _rendered(clean_pdf(recipe))
     if not recipe.get("damage"):
         return clean
-    import numpy as np
     from PIL import Image as Pillow
 
-    from loupe.features.synth.degrade import degrade
+    from loupe.features.synth.degradations import degrade
 
     name, severity = recipe["damage"]
     pixels = degrade(np.asarray(clean), name, severity, x_height=recipe["x_height"], seed=recipe["seed"])
@@ -72,7 +76,6 @@ def _rendered(pdf: bytes) -> Image:
 
 
 def _as_png(image: Image) -> bytes:
-    import numpy as np
 
     pixels = np.asarray(image)
     red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
@@ -113,3 +116,32 @@ def _without_time(pdf: bytes) -> bytes:
     pdf = re.sub(rb"(?<=/CreationDate\(D:)\d{14}", b"19700101000000", pdf, count=1)
     ident = hashlib.md5(_IDENT.sub(b"", pdf), usedforsecurity=False).hexdigest().upper().encode()
     return _IDENT.sub(b"/ID[<%s><%s>]" % (ident, ident), pdf)
+
+
+#: No font has it: private, in the last plane.
+_NONE = "\U0010fffd"
+#: Pixels of a cell, and of the space before its letter (no whole ones, which might be rounded either way).
+_PIXELS, _SPACE, _ROW, _SIZE = 75, 12.3, 40, 18.0
+#: Letters of a sheet, which then has 23 million pixels.
+_SHEET = 4_000
+_CELL, _INSET = _PIXELS * 25.4 / DPI, _SPACE * 25.4 / DPI
+
+
+def without_glyph(letters: Collection[str], face: Face) -> set[str]:
+    """The letters that the font lacks. Those that are never seen alone (marks, joiners, spaces) are not tried."""
+    seen = [letter for letter in letters if unicodedata.category(letter)[0] not in "CMZ"]
+    return {letter for start in range(0, len(seen), _SHEET) for letter in _boxed(seen[start : start + _SHEET], face)}
+
+
+def _boxed(letters: Sequence[str], face: Face) -> list[str]:
+    """The letters that look as one that no font has, all on one sheet."""
+    pieces = [
+        {"lines": [letter], "x": _INSET + _CELL * column, "y": _INSET + _CELL * row, "width": _CELL}
+        for number, letter in enumerate([_NONE, *letters])
+        for row, column in (divmod(number, _ROW),)
+    ]
+    rows = len(letters) // _ROW + 1
+    layout = sheet(pieces, face, _SIZE, "en", width=_CELL * _ROW, height=_CELL * rows)
+    pixels = np.asarray(picture({"layout": layout}).convert("L"))[: _PIXELS * rows, : _PIXELS * _ROW]
+    cells = pixels.reshape(rows, _PIXELS, _ROW, _PIXELS).swapaxes(1, 2).reshape(-1, _PIXELS, _PIXELS)
+    return [letter for letter, cell in zip(letters, cells[1:], strict=False) if np.array_equal(cell, cells[0])]

@@ -2,6 +2,7 @@
 
 The typesetter reads the template and nothing else, a file alone or the folder of a `main.typ`: docs/synth.md#templates.
 A template is a program of whoever wrote it: it runs in a process with bounds of memory and time, and without network.
+PDFium reads out of the typeset page what the truth says: an independent check, white space aside.
 """
 
 from __future__ import annotations
@@ -24,16 +25,56 @@ import msgspec
 from loupe.data.bounded import ask
 from loupe.errors import UsageError
 from loupe.features.synth.dice import Dice
-from loupe.features.synth.text.language import language
-from loupe.features.synth.text.prose import Prose
-from loupe.features.synth.text.tokens import text_of
-from loupe.features.synth.typeset.compiler import TypesetError, compiled, first_line, no_packages
-from loupe.features.synth.typeset.fonts import font_folders
-from loupe.features.synth.typeset.text_layer import text_layer
+from loupe.features.synth.page import Field, Page, Truth
+from loupe.features.synth.texts import Prose, language, text_of
+from loupe.features.synth.typeset.typesetter import TypesetError, compiled, first_line, font_folders, no_packages
 from loupe.files.folder import write_file
 from loupe.files.foreign import is_inside, read_data
-from loupe.files.scratch import named_folder, sweep
+from loupe.files.scratch import named_folder, scratch_folder, sweep
 from loupe.typed import convert
+
+#: What a font draws as one sign and PDFium reads in drawing order: lam with alef, in Arabic.
+LIGATURES = {"لا": "ال", "لأ": "أل", "لإ": "إل", "لآ": "آل"}
+
+
+def text_layer(pdf: bytes) -> list[str]:
+    """The text of each page of a PDF, as PDFium reads it."""
+    from loupe.data.page_drawing import open_pdf
+
+    with scratch_folder("loupe-synth-") as folder:
+        path = folder / "page.pdf"
+        write_file(path, pdf)
+        with open_pdf(path) as document:
+            return [page.get_textpage().get_text_range() for page in document]
+
+
+def difference(pdf: bytes, truth: Truth) -> str:
+    """The difference of the text layer of a page to its truth, in one line; "" if there is none.
+
+    Compared in order, but where a page is drawn in another order than it is read: there as a bag of characters, and of
+    formulas as a bag of letters and digits.
+    """
+    layers = text_layer(pdf)
+    if len(layers) != 1:
+        return f"{len(layers)} pages instead of one"
+    wanted = truth.text if truth.drawn is None else truth.drawn
+    found, right = (_plain(text, truth.layer) for text in (layers[0], wanted))
+    if found == right:
+        return ""
+    place = next((i for i, (a, b) in enumerate(zip(found, right, strict=False)) if a != b), min(len(found), len(right)))
+    near = slice(max(0, place - 15), place + 25)
+    return f"the page has {found[near]!r}, the truth {right[near]!r}"
+
+
+def _plain(text: str, layer: str) -> str:
+    for written, drawn in LIGATURES.items():
+        text = text.replace(written, drawn)
+    if layer == "letters":
+        text = unicodedata.normalize("NFKC", text)
+        return "".join(sorted(letter for letter in text if letter.isalnum()))
+    text = "".join(unicodedata.normalize("NFC", text).split())
+    return "".join(sorted(text)) if layer == "bag" else text
+
 
 MAIN = "main.typ"
 _MOST_BYTES = 1 << 20
@@ -46,14 +87,14 @@ _HELP = "docs/synth.md#templates"
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What a template says of its page in `#metadata((…)) <truth>`: values that must be exact, and its text."""
+    """The `#metadata((…)) <truth>` of a template: values that must be exact, and its text."""
 
     fields: dict[str, str] = {}
     text: str = ""
 
 
 def checked_template(path: Path) -> Path:
-    """The template, a file or a folder with a `main.typ`. Raises UsageError where it is none, or asks for a package."""
+    """The template, a file or a folder with a `main.typ`. Raises UsageError if it is none, or asks for a package."""
     main = path / MAIN if path.is_dir() else path
     if not main.is_file():
         raise UsageError(f"{path}: no such template", hint=f"use --template FILE.typ, or a folder with {MAIN}")
@@ -79,7 +120,7 @@ def template_digest(path: Path) -> str:
 
 
 def made_up_data(code: str, dice: Dice, number: int) -> dict[str, Any]:
-    """What a template is given as `json(bytes(sys.inputs.data))`: names, sentences, titles, numbers and dates."""
+    """A template's data, `json(bytes(sys.inputs.data))`: names, sentences, titles, numbers and dates."""
     prose, one = Prose.of(code), language(code)
     dates = [f"{dice.between(1951, 1999)}-{dice.between(1, 12):02}-{dice.between(1, 28):02}" for _ in range(_COUNT)]
     return {
@@ -102,9 +143,9 @@ def typeset_template(path: str, data: dict[str, Any]) -> bytes:
 
 
 def said_of(path: str, data: dict[str, Any]) -> Said:
-    """What the template says of this page, its text being that of the text layer where it says none.
+    """The truth that the template names for this page; its text is that of the text layer if it names none.
 
-    Raises UsageError or PageError where it says it in no form that is known, or is no single page.
+    Raises UsageError or PageError if it says it in no form that is known, or is no single page.
     """
     fields, text = ask(f"{__name__}:said_here", path, data)
     return Said(fields, text)
@@ -203,3 +244,24 @@ def _nowhere(path: str) -> Path:
     """A name that nobody can know, the same for each page of a template: its compiler is kept."""
     sweep(_PREFIX)
     return Path(tempfile.gettempdir()) / f"{_PREFIX}{secrets.token_hex(8)}"
+
+
+def template_page(path: Path, seed: int, number: int, code: str) -> Page:
+    """Page `number` of a template; its text is what the template says, else that of its text layer."""
+    data = made_up_data(code, Dice(seed, "template", number), number)
+    said = said_of(str(path), data)
+    recipe = {"template": str(path), "data": data, "digest": template_digest(path)}
+    return Page(
+        track="template",
+        base=f"template-{number:04}",
+        rung="page",
+        rank=0,
+        language=code,
+        layout={},
+        truth=Truth(
+            text=said.text,
+            fields=tuple(Field(name=name, value=value) for name, value in said.fields.items()),
+            glue=language(code).glue,
+            recipe=recipe,
+        ),
+    )

@@ -1,8 +1,8 @@
-"""Every degradation with its unit and its five severities, and `degrade`, which applies one to a page.
+"""Twenty degradations, each with its unit and five physical severities: docs/synth-degradations.md.
 
-Severities are physical and relative to the text: 1 is an ordinary office scan, 5 is where a person still reads the
-page, slowly. They were set by looking at pages (docs/synth-degradations.md), never by what an engine scores. The same
-seed puts the same stains and shadows at all five severities, so that a ladder differs in one thing only.
+Severity 1 is an ordinary office scan; at 5 a person still reads the page, slowly. The severities are relative to the
+text and were set by looking at pages, never by what an engine scores. The same seed puts the same stains and shadows at
+all five, so that a ladder differs in one thing only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ import numpy as np
 from PIL import Image, __version__, features
 
 from loupe.errors import LoupeError, did_you_mean
-from loupe.features.synth.degrade import camera, geometry, ink, paper
-from loupe.features.synth.degrade.chance import Bytes, Chance
-from loupe.features.synth.degrade.pixels import to_picture, to_pixels
+from loupe.features.synth import damage
+from loupe.features.synth.pixels import Bytes, Chance, to_picture, to_pixels
 
 #: A page, the severity in its unit, the x-height in pixels, and the chance of the page.
 Apply: TypeAlias = Callable[[Image.Image, float, float, Chance], Image.Image]
@@ -64,7 +63,7 @@ def degrade(image: Bytes, name: str, severity: int, *, x_height: float, seed: in
 
 
 def versions() -> dict[str, str]:
-    """What the pixels depend on besides the arguments: this catalogue, and the libraries that blur and encode."""
+    """All that the pixels depend on besides the arguments: this catalogue, and the libraries that blur and encode."""
     return {
         "degradations": VERSION,
         "pillow": __version__,
@@ -113,30 +112,30 @@ FAX: Mapping[str, Five] = {
     "black_and_white": (0.62, 0.62, 0.62, 0.62, 0.62),
 }
 _PARTS: Mapping[str, Apply] = {
-    "perspective": geometry.perspective,
-    "uneven_light": camera.uneven_light,
-    "blur": camera.blur,
-    "noise": camera.noise,
-    "jpeg": camera.jpeg,
-    "skew": geometry.skew,
-    "low_resolution": camera.low_resolution,
-    "broken_strokes": ink.broken_strokes,
-    "black_and_white": ink.black_and_white,
+    "perspective": damage.perspective,
+    "uneven_light": damage.uneven_light,
+    "blur": damage.blur,
+    "noise": damage.noise,
+    "jpeg": damage.jpeg,
+    "skew": damage.skew,
+    "low_resolution": damage.low_resolution,
+    "broken_strokes": damage.broken_strokes,
+    "black_and_white": damage.black_and_white,
 }
 _STEPS: Five = (1, 2, 3, 4, 5)
 
 _ALL = (
-    Degradation("blur", "Blur", "camera", "σ in x-heights", (0.06, 0.11, 0.16, 0.21, 0.27), camera.blur),
-    Degradation("motion", "Motion blur", "camera", "length in x-heights", (0.2, 0.4, 0.55, 0.7, 0.9), camera.motion),
+    Degradation("blur", "Blur", "camera", "σ in x-heights", (0.06, 0.11, 0.16, 0.21, 0.27), damage.blur),
+    Degradation("motion", "Motion blur", "camera", "length in x-heights", (0.2, 0.4, 0.55, 0.7, 0.9), damage.motion),
     Degradation(
-        "noise", "Sensor noise", "camera", "σ, share of full scale", (0.04, 0.1, 0.18, 0.28, 0.4), camera.noise
+        "noise", "Sensor noise", "camera", "σ, share of full scale", (0.04, 0.1, 0.18, 0.28, 0.4), damage.noise
     ),
-    Degradation("jpeg", "JPEG", "camera", "quality", (60, 30, 15, 7, 3), camera.jpeg),
+    Degradation("jpeg", "JPEG", "camera", "quality", (60, 30, 15, 7, 3), damage.jpeg),
     Degradation(
-        "low_resolution", "Low resolution", "camera", "px of x-height", (9, 7, 5.5, 4.6, 3.9), camera.low_resolution
+        "low_resolution", "Low resolution", "camera", "px of x-height", (9, 7, 5.5, 4.6, 3.9), damage.low_resolution
     ),
     Degradation(
-        "moire", "Moiré of a screen", "camera", "depth of the waves", (0.1, 0.25, 0.4, 0.55, 0.7), camera.moire
+        "moire", "Moiré of a screen", "camera", "depth of the waves", (0.1, 0.25, 0.4, 0.55, 0.7), damage.moire
     ),
     Degradation(
         "uneven_light",
@@ -144,16 +143,16 @@ _ALL = (
         "camera",
         "least light, share of most",
         (0.8, 0.6, 0.42, 0.28, 0.16),
-        camera.uneven_light,
+        damage.uneven_light,
     ),
-    Degradation("skew", "Skew", "geometry", "degrees", (0.5, 1.5, 4, 8, 15), geometry.skew),
+    Degradation("skew", "Skew", "geometry", "degrees", (0.5, 1.5, 4, 8, 15), damage.skew),
     Degradation(
         "quarter_turns",
         "Quarter turns",
         "geometry",
         "degrees clockwise",
         (90, 270, 180, 95, 185),
-        geometry.quarter_turns,
+        damage.quarter_turns,
     ),
     Degradation(
         "perspective",
@@ -161,35 +160,37 @@ _ALL = (
         "geometry",
         "corner shift, share of the width",
         (0.01, 0.03, 0.06, 0.1, 0.15),
-        geometry.perspective,
+        damage.perspective,
     ),
-    Degradation("fold", "Fold", "paper", "shift in x-heights", (0.15, 0.35, 0.6, 0.9, 1.3), paper.fold),
+    Degradation("fold", "Fold", "paper", "shift in x-heights", (0.15, 0.35, 0.6, 0.9, 1.3), damage.fold),
     Degradation(
         "bleed_through",
         "Bleed-through",
         "paper",
         "contrast, share of this side's",
         (0.08, 0.18, 0.3, 0.45, 0.6),
-        ink.bleed_through,
+        damage.bleed_through,
     ),
-    Degradation("stains", "Stains", "paper", "light taken at the rim", (0.2, 0.4, 0.6, 0.8, 1), paper.stains),
-    Degradation("stamps", "Stamps over text", "paper", "density of the ink", (0.2, 0.4, 0.6, 0.75, 0.9), paper.stamps),
+    Degradation("stains", "Stains", "paper", "light taken at the rim", (0.2, 0.4, 0.6, 0.8, 1), damage.stains),
+    Degradation("stamps", "Stamps over text", "paper", "density of the ink", (0.2, 0.4, 0.6, 0.75, 0.9), damage.stamps),
     Degradation(
         "line_through_text",
         "Lines through text",
         "paper",
         "thickness in x-heights",
         (0.06, 0.1, 0.16, 0.22, 0.3),
-        paper.line_through_text,
+        damage.line_through_text,
     ),
-    Degradation("faded_ink", "Faded ink", "ink", "contrast that is left", (0.7, 0.45, 0.3, 0.18, 0.1), ink.faded_ink),
+    Degradation(
+        "faded_ink", "Faded ink", "ink", "contrast that is left", (0.7, 0.45, 0.3, 0.18, 0.1), damage.faded_ink
+    ),
     Degradation(
         "broken_strokes",
         "Broken strokes",
         "ink",
         "share of the ink gone",
         (0.04, 0.1, 0.17, 0.25, 0.33),
-        ink.broken_strokes,
+        damage.broken_strokes,
     ),
     Degradation(
         "bold_strokes",
@@ -197,7 +198,7 @@ _ALL = (
         "ink",
         "wider on each side, in x-heights",
         (0.02, 0.04, 0.065, 0.09, 0.12),
-        ink.bold_strokes,
+        damage.bold_strokes,
     ),
     Degradation("photo", "Photo of a page", "chain", "step of its parts", _STEPS, _chain(PHOTO)),
     Degradation("fax", "Fax", "chain", "step of its parts", _STEPS, _chain(FAX)),

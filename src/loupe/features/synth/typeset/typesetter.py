@@ -1,4 +1,4 @@
-"""The faces that pages are set in: how wide and how high their letters are, and where each is to be had.
+"""The typesetter, typst from its wheel, which reads one folder and nothing else; and the faces that it sets pages in.
 
 A page is set in the face that its seed chose or not at all: another one would be another page.
 """
@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from loupe.data.digests import file_digest
-from loupe.features.synth.text.language import language
+from loupe.data.extras import need
+from loupe.errors import UsageError
+from loupe.features.synth.texts import language
 
 _URW, _DEJAVU = "fonts-urw-base35", "fonts-dejavu-core"
 
@@ -35,7 +40,7 @@ class Face:
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name in results."""
         words = [
             self.family,
             *(["bold"] if self.weight >= 600 else []),
@@ -88,12 +93,12 @@ def font_folders() -> list[str]:
 
 
 def is_there(family: str) -> bool:
-    """Whether the typesetter finds a font."""
+    """True if the typesetter finds a font."""
     return family in _files()
 
 
 def missing(faces: Iterable[Face]) -> dict[str, list[str]]:
-    """What faces are not there, by the package that brings them."""
+    """The faces that are not there, by the package that brings them."""
     found: dict[str, list[str]] = {}
     for face in faces:
         if not is_there(face.family) and face.family not in found.setdefault(face.package, []):
@@ -119,3 +124,68 @@ def made_with(families: tuple[str, ...], generator: str) -> str:
 
     parts = [generator, f"typst {version('typst')}", *(f"{family}={font_digest(family)}" for family in families)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+#: No date is part of a page.
+_NO_TIME = 0
+_HELP = "docs/synth.md#templates"
+
+
+class TypesetError(UsageError):
+    """A page could not be typeset."""
+
+
+def need_typesetter() -> None:
+    """Raise MissingToolError unless the extra is installed."""
+    need("typst", extra="synth", purpose="synth")
+
+
+def typeset(layout: dict[str, Any]) -> bytes:
+    """The PDF of a page. Raises TypesetError for a layout that fits on no single page or lacks letters."""
+    inputs = {"layout": json.dumps(layout, ensure_ascii=False, sort_keys=True)}
+    return compiled(_compiler(), inputs, "the layout of a page")
+
+
+def compiled(compiler: Any, inputs: dict[str, str], name: str) -> bytes:
+    """The output of a compiler for these inputs. Raises TypesetError, with its first line, if it makes nothing."""
+    import typst
+
+    try:
+        pdf, warnings = compiler.compile_with_warnings(format="pdf", sys_inputs=inputs, timestamp=_NO_TIME)
+    except typst.TypstError as error:
+        raise TypesetError(f"{name}{_line_of(error.diagnostic)}: {first_line(str(error))}", hint=_HELP) from None
+    if warnings:
+        raise TypesetError(f"{name}: {first_line(str(warnings[0]))}", hint=_HELP)
+    return bytes(pdf)
+
+
+def first_line(message: str) -> str:
+    """The first line of what the typesetter has to say, without the folder that it searched."""
+    if "failed to download package" in message:
+        return "packages are not loaded: copy what it needs into the folder"
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "cannot be typeset")
+    return re.sub(r" \(searched at [^)]*\)", "", line)[:300]
+
+
+def _line_of(diagnostic: str) -> str:
+    """The line of a template that an error is in, as `:3`; "" if it is not told."""
+    found = re.search(r"┌─ [^\n]*?:(\d+):\d+\s*$", diagnostic, re.MULTILINE)
+    return f":{found[1]}" if found else ""
+
+
+@functools.cache
+def _compiler() -> Any:
+    import typst
+
+    need_typesetter()
+    page = _page()
+    return typst.Compiler(str(page), root=str(page.parent), font_paths=font_folders(), package_path=no_packages())
+
+
+def no_packages() -> str:
+    """A folder in which no package can be, as it would lie below a file."""
+    return str(_page() / "packages")
+
+
+def _page() -> Path:
+    return Path(str(files("loupe.features.synth.typeset").joinpath("page.typ")))

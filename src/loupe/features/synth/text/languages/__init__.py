@@ -1,1 +1,0 @@
-"""One language a file: phrases that fit together, and the font that has its letters."""
