@@ -26,12 +26,12 @@ from typing import TypeVar
 
 import numpy as np
 from PIL import Image
+from tests.support import ghostscript
 
 from loupe.metrics import cdm_pairs
-from loupe.metrics.cdm import PROFILES, NotColouredError
+from loupe.metrics.cdm import PROFILES, CdmResult, NotColouredError
 from loupe.metrics.cdm.colouring import colour
-from loupe.metrics.cdm.drawing import ghostscript
-from loupe.metrics.cdm.drawing.rendering import render
+from loupe.metrics.cdm.drawing.rendering import layout, render
 from loupe.metrics.cdm.drawing.tex_runs import set_formulas
 from loupe.metrics.cdm.drawing.tex_setup import cjk_font, template_of
 from loupe.scoring.oracles import oracle_cases
@@ -161,26 +161,34 @@ def drawn_pixels(pdf: bytes) -> Iterator[np.ndarray]:
         ghostscript.ink_of_pixels = original
 
 
+RENDERERS = {"layout": layout, "ghostscript": ghostscript.ghostscript}
+
+
+def scored(pairs: list[tuple[str, str]], profile: str, renderer: str) -> list[CdmResult]:
+    """CDM of pairs, with either renderer."""
+    return cdm_pairs(pairs, profile=profile) if renderer == "layout" else ghostscript.exact_cdm(pairs, profile)
+
+
 def parity() -> None:
     """Every official box and score, with both renderers."""
     formulas, pairs = oracle_cases("cdm/renders.jsonl"), oracle_cases("cdm/cases.jsonl")
     for profile in ("omnidocbench", "unimernet"):
-        for renderer in ("layout", "ghostscript"):
-            drawn = render([each["input"]["latex"] for each in formulas], profile=PROFILES[profile], renderer=renderer)
+        for renderer in RENDERERS:
+            drawn = render(
+                [each["input"]["latex"] for each in formulas], profile=PROFILES[profile], draw=RENDERERS[renderer]
+            )
             boxes = [
                 max((abs(a - b) for a, b in zip(box, official, strict=True)), default=0)
                 for case, one in zip(formulas, drawn, strict=True)
                 if case["expected"][profile].get("rendered")
                 for box, (_, official) in zip(one.boxes, case["expected"][profile]["boxes"], strict=True)
             ]
-            scored = cdm_pairs(
-                [(case["input"]["pred"], case["input"]["gt"]) for case in pairs], profile=profile, renderer=renderer
-            )
+            found = scored([(case["input"]["pred"], case["input"]["gt"]) for case in pairs], profile, renderer)
             same = sum(
                 not one.counted
                 if case["expected"][profile].get("dropped")
                 else one.f1 == case["expected"][profile]["F1"]
-                for case, one in zip(pairs, scored, strict=True)
+                for case, one in zip(pairs, found, strict=True)
             )
             print(
                 f"{profile:14} {renderer:12} boxes equal {boxes.count(0):,} of {len(boxes):,}, largest difference "
@@ -193,10 +201,8 @@ def parity_of_pairs() -> None:
     """Every official score, and box where there are any, of OmniDocBench 1.6 and MDPBench, with both renderers."""
     for profile, file in (("omnidocbench_v16", "omnidocbench_v16/cdm.jsonl"), ("mdpbench", "mdpbench/cdm_pairs.jsonl")):
         pairs = oracle_cases(file)
-        for renderer in ("layout", "ghostscript"):
-            found = cdm_pairs(
-                [(case["input"]["pred"], case["input"]["gt"]) for case in pairs], profile=profile, renderer=renderer
-            )
+        for renderer in RENDERERS:
+            found = scored([(case["input"]["pred"], case["input"]["gt"]) for case in pairs], profile, renderer)
             boxes = [
                 max(abs(a - b) for a, b in zip(one.box, official, strict=True))
                 for case, result in zip(pairs, found, strict=True)

@@ -41,14 +41,13 @@ class Area:
 class FormulaPair:
     """Two formulas in LaTeX that CDM compared as they are drawn, as it got them: the report draws them again.
 
-    `profile` and `renderer` are CDM's. `f1` is None where it was not computed, and `prediction_failure` says why;
+    `profile` is CDM's. `f1` is None where it was not computed, and `prediction_failure` says why;
     else a failure says why that side was not drawn.
     """
 
     prediction: str
     reference: str
     profile: str
-    renderer: str = "layout"
     f1: float | None = None
     prediction_failure: str = ""
     reference_failure: str = ""
@@ -56,7 +55,7 @@ class FormulaPair:
     @property
     def key(self) -> str:
         """A name for this pair: the same for the same formulas, compared in the same way."""
-        text = "\0".join((self.profile, self.renderer, self.prediction, self.reference))
+        text = "\0".join((self.profile, self.prediction, self.reference))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

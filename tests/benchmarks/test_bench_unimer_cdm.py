@@ -10,7 +10,7 @@ import pytest
 
 from loupe.benchmarks.shared import formula_images
 from loupe.benchmarks.unimer_test import benchmark, conclude, prepare, score
-from loupe.errors import MissingToolError
+from loupe.errors import MissingToolError, UsageError
 from loupe.metrics import cdm_pairs
 from loupe.metrics.cdm.drawing import rendering
 from loupe.pipeline.plan import survey
@@ -54,7 +54,7 @@ def test_the_version_of_cdm_is_an_option(profile: str, f1: float) -> None:
     sample, prediction = asked(
         r"\lim_{x\to 0}\frac{\sin x}{x}=1", r"\mathop{\lim}_{x \to 0}\frac{\operatorname{sin}x}{x}=1"
     )
-    sample = replace(sample, scoring={"cdm": "layout", "cdm_profile": profile})
+    sample = replace(sample, scoring={"cdm": "on", "cdm_profile": profile})
     scored = score(sample, prediction)
     assert [one.counts for one in scored.scores if one.measure == "cdm"] == [(f1, 1.0)]
     row = describe(sample, prediction, scored=scored, error="")
@@ -90,7 +90,7 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     missing = MissingToolError("CDM needs TeX, and this is missing: pdflatex", hint="sudo apt-get install it")
-    monkeypatch.setattr(formula_images, "missing_tools", lambda profile, renderer="layout": missing)
+    monkeypatch.setattr(formula_images, "missing_tools", lambda profile: missing)
     sample, prediction = asked("x", "x")
     prepare([(sample, prediction)])
     scored = score(sample, prediction)
@@ -99,7 +99,7 @@ def test_without_tex_everything_else_is_scored_and_the_result_says_what_is_missi
     assert not [one for one in scored.scores if one.measure.startswith("cdm")]
     (warning,) = conclude([describe(sample, prediction, scored=scored, error="")]).warnings
     assert "not computed" in warning and "pdflatex" in warning and "sudo apt-get install it" in warning
-    assert formula_images.cdm_tools("unimernet") == {"CDM": "", "CDM, exact": ""}
+    assert formula_images.cdm_tools("unimernet") == {"CDM": ""}
 
 
 def test_an_unwrapped_answer_that_is_not_drawn_is_named() -> None:
@@ -112,11 +112,11 @@ def test_an_unwrapped_answer_that_is_not_drawn_is_named() -> None:
 
 def test_options_of_cdm_are_no_part_of_the_data_and_off_computes_none(tmp_path: Path) -> None:
     write_prepared("unimer_test", tmp_path / "data", 2)
-    names = ({}, {"cdm": "off"}, {"renderer": "ghostscript"}, {"cdm": "off", "renderer": "ghostscript"})
+    names = ({}, {"cdm": "off"}, {"cdm_profile": "omnidocbench"})
     seen = [survey(benchmark, "unimer_test", tmp_path / "data", options) for options in names]
     assert len({(each.data_digest, each.truth_digest) for each in seen}) == 1
     asked = [[sample.scoring["cdm"] for sample in benchmark.load(tmp_path / "data", **options)] for options in names]
-    assert asked == [["layout"] * 2, ["off"] * 2, ["ghostscript"] * 2, ["off"] * 2]
+    assert asked == [["on"] * 2, ["off"] * 2, ["on"] * 2]
     sample = next(iter(benchmark.load(tmp_path / "data", cdm="off")))
     scored = score(sample, Prediction(sample=sample.id, text="x"))
     assert not any("cdm" in one.measure for one in scored.scores) and scored.details == {}
@@ -134,3 +134,11 @@ def test_the_official_mean_of_all_pairs() -> None:
     ours = [one.f1 for one in found if one.counted]
     assert (len(ours), sum(ours)) == (len(kept), pytest.approx(sum(kept), abs=1e-9))
     assert sum(one.is_exact for one in found) == sum(value == 1 for value in kept)
+
+
+def test_a_run_that_names_an_option_of_the_past_says_so_in_a_line(tmp_path: Path) -> None:
+    write_prepared("unimer_test", tmp_path / "data", 1)
+    with pytest.raises(UsageError) as found:
+        survey(benchmark, "unimer_test", tmp_path / "data", {"renderer": "ghostscript"})
+    assert found.value.message == "UniMER-Test has no option 'renderer'"
+    assert found.value.hint.startswith("remove it from the options in run.json; options: subset,")

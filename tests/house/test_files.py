@@ -35,7 +35,6 @@ MAY_WRITE = {
     "files/whole_folder.py": "the module itself",
     "engines/command.py": "a new temporary folder",
     "metrics/blob_cache.py": "the user's cache",
-    "metrics/cdm/drawing/ghostscript.py": "a new temporary folder",
     "metrics/cdm/drawing/tex_processes.py": "a new temporary folder",
     "engines/glmocr.py": "a new temporary folder",
     "engines/mineru.py": "a new temporary folder",

@@ -26,7 +26,6 @@ from loupe.benchmarks.omnidocbench.aggregation import ElementMetrics
 from loupe.benchmarks.omnidocbench.figures import Reckoning
 from loupe.benchmarks.omnidocbench.records import PageMatch
 from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, as_read_from_its_file
-from loupe.metrics.cdm.profiles import Renderer
 from loupe.pipeline.existing_answers import find_repeated_answers
 from loupe.scoring.oracles import read_oracle
 from loupe.scoring.scorer import score_sample
@@ -81,7 +80,7 @@ def score_folder(case: Mapping[str, Any], folder: Path, monkeypatch: pytest.Monk
     """The images of a folder as the command finds and scores them, with the official values for CDM."""
     values = {(one["pred"], one["gt"]): one["value"] for one in case["cdm_values"]}
 
-    def with_cdm(match: PageMatch, renderer: Renderer, reckoning: Reckoning) -> PageMatch:
+    def with_cdm(match: PageMatch, reckoning: Reckoning) -> PageMatch:
         assert reckoning.cdm_profile == "mdpbench"
         inputs = [(sample, figures.inputs_of(sample, reckoning)) for sample in match.display_formula]
         pairs = [(sample, (each.prediction, each.reference)) for sample, each in inputs]

@@ -12,13 +12,12 @@ from loupe.benchmarks.shared import formula_images
 from loupe.benchmarks.shared.formula_images import CdmOutcome, cdm_outcomes, cdm_warnings
 from loupe.metrics import cdm_pairs
 from loupe.metrics.cdm import PROFILES
-from loupe.metrics.cdm.drawing import ghostscript
 from loupe.metrics.cdm.drawing.limited_processes import run_limited
 from loupe.metrics.cdm.drawing.rendering import RenderCache, render
 from loupe.metrics.cdm.drawing.tex_runs import set_formulas
 from loupe.metrics.cdm.drawing.tex_setup import Template
-from loupe.metrics.cdm.profiles import Renderer
-from tests.support.tex import need_tex
+from tests.support.ghostscript import drawn_pages
+from tests.support.tex import need_ghostscript, need_tex
 
 PAIR = (r"\frac { x } { 3 }", r"\frac { x } { 2 }")
 
@@ -46,24 +45,23 @@ def test_a_tex_that_sets_nothing_is_told_of_and_what_it_failed_on_is_not_remembe
     assert repaired.f1 == 0.667 and not repaired.failure
 
 
-@pytest.mark.parametrize(("renderer", "name"), [("layout", "pdflatex"), ("ghostscript", "gs")])
 def test_a_program_that_breaks_after_it_has_worked_makes_no_zeros_and_nothing_of_it_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renderer: Renderer, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need_tex("unimernet", renderer=renderer)
+    need_tex("unimernet")
     cache = RenderCache(tmp_path / "cache")
     monkeypatch.setattr(formula_images, "_cache", lambda: cache)
     bad = (r"\frac { a", "x")
     for pair, f1 in ((PAIR, 0.667), ((bad[1], bad[0]), 0.0)):
-        assert cdm_outcomes([pair], profile="unimernet", renderer=renderer)[0].f1 == f1
-    program(tmp_path / "bin", name, "exit 1")
+        assert cdm_outcomes([pair], profile="unimernet")[0].f1 == f1
+    program(tmp_path / "bin", "pdflatex", "exit 1")
     whole = os.environ["PATH"]
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{whole}")
     others = [("a + c", "a + b"), (r"\def\z{1} \z", "a - b")]
-    broken = cdm_outcomes(others, profile="unimernet", renderer=renderer)
-    assert [(one.f1, name in one.failure) for one in broken] == [(None, True)] * 2
+    broken = cdm_outcomes(others, profile="unimernet")
+    assert [(one.f1, "pdflatex" in one.failure) for one in broken] == [(None, True)] * 2
     monkeypatch.setenv("PATH", whole)
-    assert all(one.f1 is not None for one in cdm_outcomes(others, profile="unimernet", renderer=renderer))
+    assert all(one.f1 is not None for one in cdm_outcomes(others, profile="unimernet"))
 
 
 @pytest.mark.parametrize(
@@ -89,26 +87,28 @@ def test_the_limit_of_cpu_time_is_not_taken_for_somebody_elses_signal(tmp_path: 
 def test_what_was_ended_from_outside_is_not_computed_and_not_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need_tex("unimernet", renderer="ghostscript")
+    need_tex("unimernet")
     profile, cache = PROFILES["unimernet"], RenderCache(tmp_path / "cache")
-    program(tmp_path / "bin", "gs", "kill -KILL $$")
+    real = shutil.which("pdflatex")
+    killed = f"if grep -qs '{{3}}' formulas.tex; then kill -KILL $$; fi; exec {real} \"$@\""
+    program(tmp_path / "bin", "pdflatex", killed)
     whole = os.environ["PATH"]
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{whole}")
-    (found,) = render([PAIR[0]], profile=profile, renderer="ghostscript", cache=cache)
+    (found,) = render([PAIR[0]], profile=profile, cache=cache)
     assert found.failure == "killed"
     monkeypatch.setattr(formula_images, "_cache", lambda: cache)
-    assert cdm_outcomes([PAIR], profile="unimernet", renderer="ghostscript")[0].f1 is None
+    assert cdm_outcomes([PAIR], profile="unimernet")[0].f1 is None
     monkeypatch.setenv("PATH", whole)
-    (again,) = render([PAIR[0]], profile=profile, renderer="ghostscript", cache=cache)
+    (again,) = render([PAIR[0]], profile=profile, cache=cache)
     assert again.has_boxes
 
 
 def test_a_page_larger_than_paper_is_not_drawn() -> None:
-    need_tex("unimernet", renderer="ghostscript")
+    need_ghostscript("unimernet")
     template = Template("pdflatex", ("amsmath", "xcolor"), "a5")
     (page,) = set_formulas(template, [r"\global\pdfpagewidth=300cm \global\pdfpageheight=300cm a"])
     assert not page.failure
-    assert list(ghostscript.drawn_pages(page.pdf, range(1))) == ["not drawn"]
+    assert list(drawn_pages(page.pdf, range(1))) == ["not drawn"]
 
 
 def test_ground_truths_and_predictions_never_share_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

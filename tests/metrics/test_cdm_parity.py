@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from loupe.metrics import CdmResult, cdm, cdm_pairs
+from loupe.metrics import cdm, cdm_pairs
 from loupe.metrics.cdm import PROFILES
 from loupe.metrics.cdm.drawing.rendering import Rendering, render
-from loupe.metrics.cdm.profiles import Renderer
+from tests.support.ghostscript import ghostscript
 from tests.support.shared import cases
-from tests.support.tex import need_tex, official_pixels
+from tests.support.tex import need_ghostscript, need_tex, official_pixels
 
 PAIRS = cases("oracles/cdm/cases.jsonl")
 FORMULAS = cases("oracles/cdm/renders.jsonl")
@@ -19,19 +19,17 @@ OFFICIAL = ("omnidocbench", "unimernet")
 need_tex(*OFFICIAL)
 
 
-def rendered(profile: str, renderer: Renderer) -> list[tuple[dict[str, Any], Rendering]]:
-    drawn = render([case["input"]["latex"] for case in FORMULAS], profile=PROFILES[profile], renderer=renderer)
+def rendered(profile: str) -> list[tuple[dict[str, Any], Rendering]]:
+    drawn = render([case["input"]["latex"] for case in FORMULAS], profile=PROFILES[profile])
     return [(case["expected"][profile], one) for case, one in zip(FORMULAS, drawn, strict=True)]
 
 
-def compared(profile: str, renderer: Renderer) -> list[tuple[dict[str, Any], CdmResult]]:
-    pairs = [(case["input"]["pred"], case["input"]["gt"]) for case in PAIRS]
-    found = cdm_pairs(pairs, profile=profile, renderer=renderer)
-    return [(case["expected"][profile], one) for case, one in zip(PAIRS, found, strict=True)]
-
-
-def assert_official_scores(profile: str, renderer: Renderer) -> None:
-    for expected, found in compared(profile, renderer):
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", OFFICIAL)
+def test_the_fast_renderer_gives_the_official_scores_on_every_pair(profile: str) -> None:
+    results = cdm_pairs([(case["input"]["pred"], case["input"]["gt"]) for case in PAIRS], profile=profile)
+    for case, found in zip(PAIRS, results, strict=True):
+        expected = case["expected"][profile]
         if expected.get("dropped"):
             assert not found.counted
         else:
@@ -45,14 +43,8 @@ def assert_official_scores(profile: str, renderer: Renderer) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", OFFICIAL)
-def test_the_fast_renderer_gives_the_official_scores_on_every_pair(profile: str) -> None:
-    assert_official_scores(profile, "layout")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("profile", OFFICIAL)
 def test_the_fast_renderer_draws_what_the_official_one_draws_and_is_one_pixel_off_at_most(profile: str) -> None:
-    for expected, found in rendered(profile, "layout"):
+    for expected, found in rendered(profile):
         assert bool(expected.get("rendered")) == (not found.failure)
         if found.failure:
             assert found.failure in ("not coloured", "no page", "several pages")
@@ -66,11 +58,11 @@ def test_the_fast_renderer_draws_what_the_official_one_draws_and_is_one_pixel_of
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", OFFICIAL)
 def test_the_exact_renderer_has_every_official_box(profile: str) -> None:
-    need_tex(profile, renderer="ghostscript")
+    need_ghostscript(profile)
     # One of eight here; all of them in the file that `perf/cdm.py --parity` writes: 2,801 of 2,801 boxes.
     some = [case for case in FORMULAS if case["expected"][profile].get("rendered")][::8]
     pixels = official_pixels()
-    drawn = render([case["input"]["latex"] for case in some], profile=PROFILES[profile], renderer="ghostscript")
+    drawn = render([case["input"]["latex"] for case in some], profile=PROFILES[profile], draw=ghostscript)
     for case, found in zip(some, drawn, strict=True):
         expected = case["expected"][profile]
         assert list(found.size) == pytest.approx(expected["size"], abs=pixels)
@@ -80,7 +72,7 @@ def test_the_exact_renderer_has_every_official_box(profile: str) -> None:
 
 def test_one_pair_has_characters_with_boxes_and_says_which_are_matched() -> None:
     found = cdm("y=2x+3z", "y = 2z + 3x")
-    assert (found.f1, found.profile, found.renderer) == (0.714, "unimernet", "layout")
+    assert (found.f1, found.profile) == (0.714, "unimernet")
     assert [one.token for one in found.prediction if not one.matched] == ["x", "z"]
     assert all(len(one.box) == 4 for one in found.prediction)
 
@@ -98,9 +90,3 @@ def test_a_side_that_is_not_drawn_has_a_reason() -> None:
 def test_an_unknown_profile_is_refused() -> None:
     with pytest.raises(ValueError, match="omnidocbench, unimernet, omnidocbench_pdflatex, omnidocbench_v16, mdpbench"):
         cdm("x", "x", profile="other")
-
-
-def test_an_unknown_renderer_is_refused_even_where_nothing_would_be_drawn() -> None:
-    unknown: Any = "foo"
-    with pytest.raises(ValueError, match="no CDM renderer 'foo'; there are layout, ghostscript"):
-        cdm_pairs([], renderer=unknown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,31 +12,29 @@ from hypothesis import strategies as st
 from loupe.metrics import CdmResult, cdm_pairs
 from loupe.metrics.cdm.colouring import colour
 from loupe.metrics.cdm.drawing.pdf_pages import PageInk, ink_of_pixels, stacked
-from loupe.metrics.cdm.drawing.rendering import formula_pages, render
+from loupe.metrics.cdm.drawing.rendering import formula_pages, layout, render
 from loupe.metrics.cdm.matching import ALL_TRIALS, inliers_of_all_trials, match
-from loupe.metrics.cdm.profiles import MDPBENCH, OMNIDOCBENCH, OMNIDOCBENCH_V16, UNIMERNET, Renderer
+from loupe.metrics.cdm.profiles import MDPBENCH, OMNIDOCBENCH, OMNIDOCBENCH_V16, UNIMERNET
 from loupe.metrics.cdm.tokenizer import formula_tokens
 from loupe.metrics.latex_nodes import is_damaged
+from tests.support.ghostscript import exact_cdm, ghostscript
 from tests.support.shared import cases
-from tests.support.tex import need_tex, official_pixels
+from tests.support.tex import need_ghostscript, need_tex, official_pixels
 
 TEXT = cases("oracles/omnidocbench_v16/cdm_text.jsonl")
 DRAWN = cases("oracles/omnidocbench_v16/cdm.jsonl")
 MDP = cases("oracles/mdpbench/cdm_pairs.jsonl")
 
 
-def compared(found: list[dict[str, Any]], profile: str, renderer: Renderer) -> list[CdmResult]:
-    pairs = [(case["input"]["pred"], case["input"]["gt"]) for case in found]
-    return cdm_pairs(pairs, profile=profile, renderer=renderer)
+def pairs(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(case["input"]["pred"], case["input"]["gt"]) for case in found]
 
 
-def assert_official(found: list[dict[str, Any]], profile: str, renderer: Renderer) -> list[CdmResult]:
-    results = compared(found, profile, renderer)
+def assert_official(found: list[dict[str, Any]], results: list[CdmResult]) -> None:
     for case, one in zip(found, results, strict=True):
         expected = case["expected"]
         assert [one.precision, one.recall, one.f1] == [expected[name] for name in ("precision", "recall", "F1_score")]
         assert one.counted
-    return results
 
 
 @pytest.mark.parametrize("case", TEXT, ids=[case["id"] for case in TEXT])
@@ -65,15 +63,16 @@ def test_official_boxes_have_the_official_score(case: dict[str, Any]) -> None:
 )
 def test_the_fast_renderer_gives_the_official_scores_on_every_pair(profile: str, found: list[dict[str, Any]]) -> None:
     need_tex(profile)
-    assert_official(found, profile, "layout")
+    assert_official(found, cdm_pairs(pairs(found), profile=profile))
 
 
 @pytest.mark.slow
 def test_the_exact_renderer_has_every_official_box() -> None:
-    need_tex("omnidocbench_v16", renderer="ghostscript")
+    need_ghostscript("omnidocbench_v16")
     some = DRAWN[::12]  # all of them: perf/cdm.py --parity
-    pixels = official_pixels()
-    for case, one in zip(some, assert_official(some, "omnidocbench_v16", "ghostscript"), strict=True):
+    pixels, results = official_pixels(), exact_cdm(pairs(some), "omnidocbench_v16")
+    assert_official(some, results)
+    for case, one in zip(some, results, strict=True):
         for side, characters, size in (
             ("gt", one.reference, one.reference_size),
             ("pred", one.prediction, one.prediction_size),
@@ -87,8 +86,8 @@ def test_the_exact_renderer_has_every_official_box() -> None:
 
 @pytest.mark.slow
 def test_the_exact_renderer_gives_mdpbenchs_scores() -> None:
-    need_tex("mdpbench", renderer="ghostscript")
-    assert_official(MDP[::12], "mdpbench", "ghostscript")
+    need_ghostscript("mdpbench")
+    assert_official(MDP[::12], exact_cdm(pairs(MDP[::12]), "mdpbench"))
 
 
 def test_mdpbench_writes_the_colour_before_a_group_and_is_the_same_otherwise() -> None:
@@ -146,10 +145,10 @@ def test_what_does_not_fit_its_paper_is_set_on_a_larger_one() -> None:
 
 
 def test_pages_are_put_below_each_other_only_where_the_profile_does_so() -> None:
-    need_tex("omnidocbench_v16", renderer="ghostscript")
+    need_ghostscript("omnidocbench_v16")
     two_pages, one_page = r"x \newpage y", "x y"
-    for renderer in get_args(Renderer):
-        joined, single = render([two_pages, one_page], profile=OMNIDOCBENCH_V16, renderer=renderer)
+    for draw in (layout, ghostscript):
+        joined, single = render([two_pages, one_page], profile=OMNIDOCBENCH_V16, draw=draw)
         assert joined.failure == "" and joined.size[1] > 1000 > single.size[1]
         assert [bool(box) for box in joined.boxes] == [True, False, True]
     assert render([two_pages], profile=UNIMERNET)[0].failure == "several pages"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.benchmarks.omnidocbench import V1_6_BENCHMARK, figures
+from loupe.benchmarks import omnidocbench
+from loupe.benchmarks.omnidocbench import V1_6_BENCHMARK
 from loupe.benchmarks.omnidocbench.formula_candidates import Best, candidates, choose
 from loupe.benchmarks.omnidocbench.records import Block, Item, PredictedItem, Work
 from loupe.benchmarks.omnidocbench.rules import V1_6
@@ -79,10 +80,10 @@ def test_runs_of_versions_lie_apart_and_are_not_compared(tmp_path: Path) -> None
 def test_a_run_whose_formulas_give_no_sample_has_a_cdm_of_zero_if_it_is_computed_at_all(
     drawable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "missing_tools", lambda *_: () if drawable else ("xelatex",))
+    monkeypatch.setattr(omnidocbench, "missing_tools", lambda *_: () if drawable else ("xelatex",))
     empty = block(1, "equation_isolated", latex="$$$$")
     truth = Sample(id="c", truth=page("c.jpg", empty, block(2, "text_block", text=WORDS)))
-    scored = V1_6_BENCHMARK.score(with_cdm(truth, "on", "layout"), Prediction(text=WORDS))
+    scored = V1_6_BENCHMARK.score(with_cdm(truth, "on"), Prediction(text=WORDS))
     assert isinstance(scored, Scored) and not scored.details["match"]["display_formula"]
     row = SampleScores(sample="c", scores=scored.scores, details=dict(scored.details))
     concluded = V1_6_BENCHMARK.conclude([row])  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -10,13 +11,20 @@ from loupe.metrics.cdm import PROFILES
 from loupe.metrics.cdm.drawing.tex_setup import tex_tools
 
 
-def need_tex(*profiles: str, renderer: str = "layout") -> None:
+def need_tex(*profiles: str) -> None:
     """Skip the test or module where these profiles cannot be rendered."""
     for profile in profiles:
-        tools = tex_tools(PROFILES[profile], renderer)
+        tools = tex_tools(PROFILES[profile])
         if tools.missing:
             why = f"SKIPPED: no TeX for CDM ({', '.join(tools.missing)}); {tools.hint}"
             pytest.skip(why, allow_module_level=True)
+
+
+def need_ghostscript(*profiles: str) -> None:
+    """Skip the test if Ghostscript or TeX for these profiles is missing."""
+    need_tex(*profiles)
+    if shutil.which("gs") is None:
+        pytest.skip("SKIPPED: no Ghostscript; sudo apt-get install ghostscript")
 
 
 def official_pixels() -> int:

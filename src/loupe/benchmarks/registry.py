@@ -319,9 +319,11 @@ def check_options(benchmark: Benchmark, options: Mapping[str, str], *, called: s
     for name, value in options.items():
         if name not in parameters:
             known, ident = shown_options(benchmark), benchmark_id(called) if called else benchmark.title
+            options_there = f"options: {', '.join(known) or 'none'}"
             raise UsageError(
                 f"{ident} has no option {name!r}{did_you_mean(name, known)}",
-                hint=f"options: {', '.join(known) or 'none'}",
+                # Nobody set it now: it is from a run of a Loupe that had it.
+                hint=options_there if called else f"remove it from the options in run.json; {options_there}",
             )
         kind = parameters[name].annotation
         if kind is inspect.Parameter.empty:

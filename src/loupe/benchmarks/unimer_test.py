@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from loupe.benchmarks.shared.formula_images import (
     cdm_warnings,
     prepare_formulas,
     profile_of,
-    renderer_of,
+    wants_cdm,
     with_cdm,
 )
 from loupe.data.hub.store import default_root
@@ -37,7 +36,6 @@ from loupe.metrics import (
     normalized_edit_distance,
     strip_formula_wrapping,
 )
-from loupe.metrics.cdm.profiles import Renderer
 from loupe.typed import convert
 from loupe.types import (
     Benchmark,
@@ -69,7 +67,6 @@ def load(
     root: Path | None,
     subset: Subset = "all",
     cdm: Switch = "on",
-    renderer: Renderer = "layout",
     cdm_profile: Profile = _CDM,
     source: Source = "published",
 ) -> Iterator[Sample]:
@@ -77,11 +74,10 @@ def load(
 
     `source=parquet` reads the copy in parquet (`loupe data get unimer_test --source parquet`): the same formulas in
     another order, without the names of the subsets.
-    `cdm=off` leaves CDM out; `renderer=ghostscript` draws every formula for it as the official programs do: exact, and
-    some thirty times slower. `cdm_profile=omnidocbench` is the version of CDM that OmniDocBench uses.
+    `cdm=off` leaves CDM out. `cdm_profile=omnidocbench` is the version of CDM that OmniDocBench uses.
     """
     samples = read_formulas(default_root("unimer_test") if root is None else root, subset, source)
-    return (with_cdm(sample, cdm, renderer, cdm_profile) for sample in samples)
+    return (with_cdm(sample, cdm, cdm_profile) for sample in samples)
 
 
 def score(sample: Sample, prediction: Prediction) -> Scored:
@@ -90,9 +86,9 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     CDM compares the normalised formulas, as upstream does; a pair whose ground truth is not drawn has no CDM.
     """
     counts, details = text_counts(sample, prediction), {}
-    if renderer := renderer_of(sample, "layout"):
+    if wants_cdm(sample, default="on"):
         pairs, profile = _pairs(sample, prediction), profile_of(sample, _CDM)
-        outcome, of_bare = cdm_outcomes(pairs, profile=profile, renderer=renderer)
+        outcome, of_bare = cdm_outcomes(pairs, profile=profile)
         counts |= _cdm_counts(outcome) | {f"{name}_unwrapped": each for name, each in _cdm_counts(of_bare).items()}
         details = {"cdm": msgspec.to_builtins(outcome), "cdm_profile": profile}
         if pairs[1] != pairs[0]:
@@ -117,12 +113,12 @@ def text_counts(sample: Sample, prediction: Prediction) -> dict[str, tuple[float
 
 def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw all formulas of these samples and answers at once."""
-    for renderer, profile in itertools.product(get_args(Renderer), get_args(Profile)):
-        wanted = renderer, profile
-        same = [pair for pair in pairs if (renderer_of(pair[0], "layout"), profile_of(pair[0], _CDM)) == wanted]
+    drawn = [pair for pair in pairs if wants_cdm(pair[0], default="on")]
+    for profile in get_args(Profile):
+        same = [pair for pair in drawn if profile_of(pair[0], _CDM) == profile]
         both = [pair for sample, prediction in same for pair in _pairs(sample, prediction)]
         if both:
-            prepare_formulas(both, profile=profile, renderer=renderer)
+            prepare_formulas(both, profile=profile)
 
 
 def conclude(rows: Sequence[SampleScores]) -> Conclusion:

@@ -154,7 +154,7 @@ _SET_BY_DOCTOR: Final = {
 
 
 def _formulas() -> Iterator[Check]:
-    """TeX for CDM, tried: a formula is set and read, in every official version. Ghostscript: the exact way."""
+    """TeX for CDM, tried: a formula is set and read, in every official version."""
     from loupe.metrics import cdm
     from loupe.metrics.cdm.drawing.rendering import profile_named
     from loupe.metrics.cdm.drawing.tex_setup import MissingTexError, tex_tools
@@ -172,11 +172,6 @@ def _formulas() -> Iterator[Check]:
                 here = found.f1 == 1.0
                 detail = tools.version if here else f"does not draw a formula: {found.prediction_failure}"
         yield Check(part="tool", name=f"TeX for CDM, {profile}", here=here, detail=detail, fix=fix)
-    exact = tex_tools(profile_named("unimernet"), "ghostscript")
-    program = shutil.which("gs")
-    yield Check(
-        part="tool", name="ghostscript", here=bool(program), detail="exact CDM: -o renderer=ghostscript", fix=exact.hint
-    )
 
 
 def _tesseract(program: str | None) -> str:

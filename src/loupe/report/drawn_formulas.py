@@ -131,12 +131,12 @@ def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, s
 
     found: list[tuple[str, str]] = []
     cache = RenderCache(cache_folder())
-    kinds = sorted(pairs, key=lambda item: (item[1].profile, item[1].renderer))
+    kinds = sorted(pairs, key=lambda item: item[1].profile)
     try:
-        for (profile, renderer), same in itertools.groupby(kinds, lambda item: (item[1].profile, item[1].renderer)):
+        for profile, same in itertools.groupby(kinds, lambda item: item[1].profile):
             members = list(same)
             sides = [(pair.prediction, pair.reference) for _, pair in members]
-            drawn = draw_pairs(sides, profile=profile, renderer=_renderer(renderer), cache=cache)
+            drawn = draw_pairs(sides, profile=profile, cache=cache)
             for (key, _), each in zip(members, drawn, strict=True):
                 sides_of = {"prediction": _side(each.prediction), "reference": _side(each.reference)}
                 found.append((key, compressed({"f1": each.f1, **sides_of})))
@@ -145,10 +145,6 @@ def _packed(pairs: Sequence[tuple[str, FormulaPair]]) -> tuple[list[tuple[str, s
     finally:
         cache.close()
     return found, ""
-
-
-def _renderer(name: str) -> Any:
-    return "ghostscript" if name == "ghostscript" else "layout"
 
 
 def _side(side: Any) -> JsonObject:

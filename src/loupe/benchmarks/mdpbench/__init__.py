@@ -20,12 +20,11 @@ from loupe.benchmarks.omnidocbench.lint import FAULTS
 from loupe.benchmarks.omnidocbench.records import PageMatch
 from loupe.benchmarks.omnidocbench.scored_pages import as_read_from_its_file
 from loupe.benchmarks.shared.answer_texts import answers_of, join_answers
-from loupe.benchmarks.shared.formula_images import Switch, cdm_tools, renderer_of, with_cdm
+from loupe.benchmarks.shared.formula_images import Switch, cdm_tools, wants_cdm, with_cdm
 from loupe.benchmarks.shared.latex_characters import need_pylatexenc
 from loupe.data.extras import installed
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation
-from loupe.metrics.cdm.profiles import Renderer
 from loupe.types import (
     UNREADABLE,
     AnswerLayout,
@@ -67,21 +66,18 @@ _matched: dict[tuple[str, tuple[str, ...]], list[PageMatch]] = {}
 _LARGEST_MEMORY = 512
 
 
-def load(
-    root: Path | None, filter: str = "", slim: Switch = "off", cdm: Switch = "on", renderer: Renderer = "layout"
-) -> Iterator[Sample]:
+def load(root: Path | None, filter: str = "", slim: Switch = "off", cdm: Switch = "on") -> Iterator[Sample]:
     """Yield the images in the order of the ground truth; ids are their names without the ending.
 
     `filter` selects pages by their attributes, as `language=Arabic`. `slim=on`: the ground truth of a digital page
-    serves all images whose names begin with its own. `cdm=off` leaves CDM out, and the overall score with it;
-    `renderer=ghostscript` draws its formulas as the official programs do, exact and slower.
+    serves all images whose names begin with its own. `cdm=off` leaves CDM out, and the overall score with it.
     """
     need_pylatexenc()
     folder = default_root("mdpbench") if root is None else root
     selection, left = parse_selection(filter), False
     for image in (read_slim if slim == "on" else read_images)(folder, selection):
         left = True
-        yield with_cdm(image, cdm, renderer)
+        yield with_cdm(image, cdm)
     if not left:
         raise nothing_left(folder, selection, LAYOUT)
 
@@ -94,8 +90,8 @@ def score(page: Sample, prediction: Prediction) -> Scored:
     """
     answers = _answers(prediction)
     matches = _matched.pop((page.id, answers), None) or match_image(page, answers)
-    if renderer := renderer_of(page):
-        matches = [figures.with_cdm(match, renderer, RECKONING) for match in matches]
+    if wants_cdm(page):
+        matches = [figures.with_cdm(match, RECKONING) for match in matches]
     unreadable = prediction.finish_reason == UNREADABLE or None in answers_of(prediction)
     image = scored_image(page, matches, answered=not prediction.failed or unreadable, unreadable=unreadable)
     return Scored(scores=image_scores(image) if image.pages[0].answered else [], details=to_details(image))
@@ -104,14 +100,14 @@ def score(page: Sample, prediction: Prediction) -> Scored:
 def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
     """Draw the formulas of these images at once. Matches are kept for `score`, which needs them next."""
     _matched.clear()
-    by_renderer: dict[Renderer, list[PageMatch]] = {}
+    found: list[PageMatch] = []
     for page, prediction in pairs[:_LARGEST_MEMORY]:
-        if renderer := renderer_of(page):
+        if wants_cdm(page):
             answers = _answers(prediction)
             matches = _matched[page.id, answers] = match_image(page, answers)
-            by_renderer.setdefault(renderer, []).extend(matches)
-    for name, found in by_renderer.items():
-        figures.prepare_pages(found, name, RECKONING)
+            found += matches
+    if found:
+        figures.prepare_pages(found, RECKONING)
 
 
 def _answers(prediction: Prediction) -> tuple[str, ...]:

@@ -41,13 +41,12 @@ from loupe.benchmarks.omnidocbench.scored_pages import (
     image_name,
     to_details,
 )
-from loupe.benchmarks.shared.formula_images import Switch, cdm_tools, renderer_of, with_cdm
+from loupe.benchmarks.shared.formula_images import Switch, cdm_tools, missing_tools, wants_cdm, with_cdm
 from loupe.benchmarks.shared.latex_characters import need_pylatexenc
 from loupe.data.extras import installed
 from loupe.data.hub.store import default_root
 from loupe.explanation import Explanation
 from loupe.files.file_names import safe_name
-from loupe.metrics.cdm.profiles import Renderer
 from loupe.types import (
     UNREADABLE,
     AnswerLayout,
@@ -102,18 +101,17 @@ def load(
     mode: Mode = "parity",
     filter: str = "",
     cdm: Switch = "on",
-    renderer: Renderer = "layout",
     condition: Condition = "none",
 ) -> Iterator[Sample]:
     """Yield the pages in the order of the file; ids are the names of their images without the extension.
 
     `mode=fixed` mends the oddities of the official evaluator; its numbers have a name of their own. `filter` selects
     pages by their attributes, as `language=english;layout=double_column`. `cdm=off` leaves CDM out, and the overall
-    score with it; `renderer=ghostscript` draws its formulas as the official programs do, exact and slower.
+    score with it.
     `condition` takes the images of Real5-OmniDocBench that were captured under it, with the same ground truth.
     """
     folder = default_root("omnidocbench") if root is None else root
-    pages = _pages(folder, mode, filter, cdm, renderer)
+    pages = _pages(folder, mode, filter, cdm)
     if condition == "none":
         return pages
     images = condition_folder(folder, condition)
@@ -124,7 +122,6 @@ def load_v16(
     root: Path | None,
     filter: str = "",
     cdm: Switch = "on",
-    renderer: Renderer = "layout",
     latex_tables: Literal["kept", "latexml"] = "kept",
 ) -> Iterator[Sample]:
     """Yield the pages of version 1.6 as `load` does; there is no `mode=fixed` of it.
@@ -133,7 +130,7 @@ def load_v16(
     installed; the scores then depend on its version. Raises MissingToolError without it.
     """
     folder = default_root("omnidocbench@1.6") if root is None else root
-    pages = _pages(folder, "parity", filter, cdm, renderer, replace(LAYOUT, benchmark="omnidocbench@1.6"))
+    pages = _pages(folder, "parity", filter, cdm, replace(LAYOUT, benchmark="omnidocbench@1.6"))
     if latex_tables == "kept":
         return pages
     from loupe.benchmarks.omnidocbench.answer_tables import need_latexml
@@ -142,14 +139,12 @@ def load_v16(
     return (replace(page, scoring={**page.scoring, "latex_tables": latex_tables}) for page in pages)
 
 
-def _pages(
-    folder: Path, mode: Mode, selected: str, cdm: Switch, renderer: Renderer, layout: DataLayout = LAYOUT
-) -> Iterator[Sample]:
+def _pages(folder: Path, mode: Mode, selected: str, cdm: Switch, layout: DataLayout = LAYOUT) -> Iterator[Sample]:
     need_pylatexenc()
     selection, left = parse_selection(selected), False
     for page in read_pages(folder, selection=selection, mode=mode, layout=layout):
         left = True
-        yield with_cdm(page, cdm, renderer)
+        yield with_cdm(page, cdm)
     if not left:
         raise nothing_left(folder, selection, layout)
 
@@ -168,8 +163,8 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
     markdown = as_read_from_its_file(prediction.text)
     rules = _rules_of(page, version)
     match = _matched.pop((page.id, markdown, mode, rules), None) or _match(page, markdown, mode, rules)
-    if renderer := renderer_of(page):
-        match = figures.with_cdm(match, renderer, reckoning)
+    if wants_cdm(page):
+        match = figures.with_cdm(match, reckoning)
     info = page.truth["page_info"]
     unreadable = prediction.finish_reason == UNREADABLE
     missing = prediction.failed and not unreadable
@@ -184,7 +179,7 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
         | ({HIDDEN_MARKS: float(marks)} if marks else {})
         | ({"missing-prediction": 1.0} if missing and reckoning.missing_is_empty else {}),
         annotated=annotated_elements(page.truth) if reckoning.unsampled_is_zero else None,
-        cdm_computed=figures.can_compute(renderer, reckoning),
+        cdm_computed=wants_cdm(page) and not missing_tools(reckoning.cdm_profile),
     )
     scores = _scores(scored, reckoning) if scored.answered else []
     return Scored(scores=scores + (_with_invented_text(scored) if mode == "fixed" else []), details=to_details(scored))
@@ -199,16 +194,16 @@ def _ends_at_its_name(image: str, match: PageMatch, reckoning: Reckoning) -> boo
 def prepare(pairs: Sequence[tuple[Sample, Prediction]], version: str = "1.5") -> None:
     """Draw the formulas of these pages at once. Matches are kept for `score`, which needs them next."""
     _matched.clear()
-    by_renderer: dict[Renderer, list[PageMatch]] = {}
+    matches: list[PageMatch] = []
     for page, prediction in pairs[:_LARGEST_MEMORY]:
         mode: Mode = page.truth.get("mode", "parity")
         markdown = as_read_from_its_file(prediction.text)
-        if renderer := renderer_of(page):
+        if wants_cdm(page):
             rules = _rules_of(page, version)
             match = _matched[page.id, markdown, mode, rules] = _match(page, markdown, mode, rules)
-            by_renderer.setdefault(renderer, []).append(match)
-    for name, matches in by_renderer.items():
-        figures.prepare_pages(matches, name, RECKONINGS[version])
+            matches.append(match)
+    if matches:
+        figures.prepare_pages(matches, RECKONINGS[version])
 
 
 def _rules_of(page: Sample, version: str) -> str:

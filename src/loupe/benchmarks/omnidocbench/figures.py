@@ -17,10 +17,8 @@ from loupe.benchmarks.shared.formula_images import (
     CdmOutcome,
     cdm_outcomes,
     cdm_warnings,
-    missing_tools,
     prepare_formulas,
 )
-from loupe.metrics.cdm.profiles import Renderer
 
 Row: TypeAlias = Mapping[str, float | None]
 
@@ -130,18 +128,18 @@ RECKONINGS: Final = {each.name: each for each in (RECKONING_1_5, RECKONING_1_6)}
 OF_REFERENCE: Final = "ground truth "
 
 
-def prepare_pages(matches: Sequence[PageMatch], renderer: Renderer, reckoning: Reckoning) -> None:
+def prepare_pages(matches: Sequence[PageMatch], reckoning: Reckoning) -> None:
     """Draw the formulas of many pages at once."""
     inputs = (inputs_of(sample, reckoning) for match in matches for sample in match.display_formula)
     pairs = (pair for each in inputs for pair in _pairs(each))
-    prepare_formulas(pairs, profile=reckoning.cdm_profile, renderer=renderer)
+    prepare_formulas(pairs, profile=reckoning.cdm_profile)
 
 
-def with_cdm(match: PageMatch, renderer: Renderer, reckoning: Reckoning) -> PageMatch:
+def with_cdm(match: PageMatch, reckoning: Reckoning) -> PageMatch:
     """The match with the CDM of every display formula, None where it cannot be computed here."""
     inputs = [inputs_of(sample, reckoning) for sample in match.display_formula]
     pairs = [pair for each in inputs for pair in _pairs(each)]
-    outcomes = iter(cdm_outcomes(pairs, profile=reckoning.cdm_profile, renderer=renderer))
+    outcomes = iter(cdm_outcomes(pairs, profile=reckoning.cdm_profile))
     formulas = []
     for sample, each in zip(match.display_formula, inputs, strict=True):
         outcome = _better([next(outcomes) for _ in _pairs(each)])
@@ -166,11 +164,6 @@ def page_cdm(match: PageMatch) -> float | None:
     """The mean over the formulas of a page; None without any, or where CDM is not computed."""
     values = [sample.cdm for sample in match.display_formula if sample.cdm is not None]
     return sum(values) / len(values) if values else None
-
-
-def can_compute(renderer: Renderer | None, reckoning: Reckoning) -> bool:
-    """Whether CDM was asked for, and nothing that it needs is missing."""
-    return renderer is not None and not missing_tools(reckoning.cdm_profile, renderer)
 
 
 def formula_warnings(pages: Sequence[ScoredPage], profile: str) -> list[str]:

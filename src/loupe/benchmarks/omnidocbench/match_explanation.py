@@ -11,7 +11,7 @@ from loupe.benchmarks.omnidocbench.figures import OF_REFERENCE, RECKONING_1_5, R
 from loupe.benchmarks.omnidocbench.ground_truth import FORMULA, IGNORED, TABLE, TEXTS, AnnoId
 from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, from_details, scored_tables, scored_texts
-from loupe.benchmarks.shared.formula_images import renderer_of
+from loupe.benchmarks.shared.formula_images import wants_cdm
 from loupe.explanation import Explanation, Flag, FormulaPair, Region, Unit, Unscored
 from loupe.types import Sample, SampleScores
 
@@ -58,7 +58,7 @@ def explain_match(
     return Explanation(
         size=(float(info.get("width") or 0), float(info.get("height") or 0)),
         regions=places.regions,
-        units=tuple(_units(match, places, renderer_of(page) or "", reckoning)),
+        units=tuple(_units(match, places, wants_cdm(page), reckoning)),
         unscored=tuple(
             Unscored(text=each.piece.content, reason=each.reason, regions=places.of([each.anno_ids]))
             for each in match.unscored
@@ -86,14 +86,12 @@ def _places(elements: Sequence[Mapping[str, Any]]) -> _Places:
     return _Places(tuple(regions), by_id, by_order)
 
 
-def _units(match: PageMatch, places: _Places, renderer: str, reckoning: Reckoning) -> Iterator[Unit]:
-    """All samples of the page, as they follow each other on it; `renderer` is that of CDM ("" where it is left out)."""
+def _units(match: PageMatch, places: _Places, draws: bool, reckoning: Reckoning) -> Iterator[Unit]:
+    """All samples of the page, as they follow each other on it; with formulas to draw if `draws`."""
     units = [_text_unit("text", sample, places) for sample in match.text_block]
     choice = match.facts.formula_choice
     note = f"Formulas paired by {choice}." if choice else ""
-    units += [
-        replace(_formula_unit(sample, places, renderer, reckoning), note=note) for sample in match.display_formula
-    ]
+    units += [replace(_formula_unit(sample, places, draws, reckoning), note=note) for sample in match.display_formula]
     units += [_text_unit("formula as text", sample, places) for sample in match.formulas_as_text]
     units += [_table_unit(sample, places) for sample in match.table]
 
@@ -119,9 +117,9 @@ def _text_unit(element: str, sample: MatchedSample, places: _Places) -> Unit:
     )
 
 
-def _formula_unit(sample: MatchedSample, places: _Places, renderer: str, reckoning: Reckoning) -> Unit:
+def _formula_unit(sample: MatchedSample, places: _Places, draws: bool, reckoning: Reckoning) -> Unit:
     unit = _text_unit("formula", sample, places)
-    if not renderer or not sample.pieces:
+    if not draws or not sample.pieces:
         return unit
     inputs = inputs_of(sample, reckoning)
     of_reference = sample.cdm_failure.startswith(OF_REFERENCE)
@@ -129,7 +127,6 @@ def _formula_unit(sample: MatchedSample, places: _Places, renderer: str, reckoni
         prediction=inputs.prediction,
         reference=inputs.reference,
         profile=reckoning.cdm_profile,
-        renderer=renderer,
         f1=sample.cdm,
         prediction_failure="" if of_reference else sample.cdm_failure,
         reference_failure=sample.cdm_failure.removeprefix(OF_REFERENCE) if of_reference else "",

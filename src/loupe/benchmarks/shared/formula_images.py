@@ -18,7 +18,6 @@ from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 from loupe.explanation import Explanation, FormulaPair, Unit
 from loupe.metrics import CdmResult, cdm_pairs
-from loupe.metrics.cdm.profiles import Renderer
 from loupe.typed import convert
 from loupe.types import Sample, SampleScores
 
@@ -45,29 +44,27 @@ class CdmOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cdm_tools(profile: str) -> dict[str, str]:
-    """The programs that CDM scores depend on, "" where they are missing; Ghostscript counts with its renderer alone."""
-    versions = {name: "" if missing_tools(profile, name) else _version(profile, name) for name in get_args(Renderer)}
-    return {"CDM": versions["layout"] and f"{profile}, {versions['layout']}", "CDM, exact": versions["ghostscript"]}
+    """The programs that CDM scores depend on; "" if one is missing."""
+    return {"CDM": "" if missing_tools(profile) else f"{profile}, {_version(profile)}"}
 
 
 @lru_cache(maxsize=8)
-def missing_tools(profile: str, renderer: Renderer = "layout") -> MissingToolError | None:
+def missing_tools(profile: str) -> MissingToolError | None:
     """What CDM lacks here, with the command that brings it; None where it can be computed."""
     from loupe.metrics.cdm.drawing.rendering import profile_named
     from loupe.metrics.cdm.drawing.tex_setup import tex_tools
 
-    tools = tex_tools(profile_named(profile), renderer)
+    tools = tex_tools(profile_named(profile))
     if not tools.missing:
         return None
-    needed = "TeX" if renderer == "layout" else "TeX and Ghostscript"
-    return MissingToolError(f"CDM needs {needed}, and this is missing: {', '.join(tools.missing)}", hint=tools.hint)
+    return MissingToolError(f"CDM needs TeX, and this is missing: {', '.join(tools.missing)}", hint=tools.hint)
 
 
-def _version(profile: str, renderer: Renderer) -> str:
+def _version(profile: str) -> str:
     from loupe.metrics.cdm.drawing.rendering import profile_named
     from loupe.metrics.cdm.drawing.tex_setup import tex_tools
 
-    return tex_tools(profile_named(profile), renderer).version
+    return tex_tools(profile_named(profile)).version
 
 
 @lru_cache(maxsize=1)
@@ -77,9 +74,9 @@ def _cache() -> RenderCache:
     return RenderCache(cache_folder())
 
 
-def prepare_formulas(pairs: Iterable[tuple[str, str]], *, profile: str, renderer: Renderer = "layout") -> None:
+def prepare_formulas(pairs: Iterable[tuple[str, str]], *, profile: str) -> None:
     """Draw the formulas of many pairs (prediction, reference) at once, so that scoring finds them drawn."""
-    if missing_tools(profile, renderer):
+    if missing_tools(profile):
         return
     from loupe.metrics.cdm.drawing.rendering import profile_named, render
     from loupe.metrics.cdm.drawing.tex_setup import BrokenTexError
@@ -89,17 +86,17 @@ def prepare_formulas(pairs: Iterable[tuple[str, str]], *, profile: str, renderer
     with contextlib.suppress(BrokenTexError):
         for side in (1, 0):
             formulas = [pair[side] for pair in every]
-            render(formulas, profile=profile_named(profile), renderer=renderer, cache=_cache())
+            render(formulas, profile=profile_named(profile), cache=_cache())
 
 
-def cdm_outcomes(pairs: Sequence[tuple[str, str]], *, profile: str, renderer: Renderer = "layout") -> list[CdmOutcome]:
+def cdm_outcomes(pairs: Sequence[tuple[str, str]], *, profile: str) -> list[CdmOutcome]:
     """CDM of pairs (prediction, reference)."""
-    if problem := missing_tools(profile, renderer):
+    if problem := missing_tools(profile):
         return [CdmOutcome(failure=problem.message)] * len(pairs)
     from loupe.metrics.cdm.drawing.tex_setup import BrokenTexError
 
     try:
-        found = cdm_pairs(pairs, profile=profile, renderer=renderer, cache=_cache())
+        found = cdm_pairs(pairs, profile=profile, cache=_cache())
     except BrokenTexError as error:
         return [CdmOutcome(failure=str(error))] * len(pairs)
     return [_outcome(one) for one in found]
@@ -129,7 +126,7 @@ def cdm_warnings(
     found = []
     if absent:
         reason = next(iter(absent.values()))
-        problem = missing_tools(profile) or missing_tools(profile, "ghostscript")
+        problem = missing_tools(profile)
         hint = f"; {problem.hint}, then score again" if problem and problem.hint else "; score again"
         some = "" if len(absent) == len(known) else f" for {len(absent):,} of {len(known):,} ({_some(list(absent))})"
         found.append(f"{measure} is not computed{some}: {reason}{hint}")
@@ -164,11 +161,9 @@ Switch: TypeAlias = Literal["on", "off"]
 Profile: TypeAlias = Literal["unimernet", "omnidocbench", "omnidocbench_v16", "mdpbench"]
 
 
-def with_cdm(sample: Sample, cdm: Switch, renderer: Renderer, profile: Profile | None = None) -> Sample:
+def with_cdm(sample: Sample, cdm: Switch, profile: Profile | None = None) -> Sample:
     """The sample with what these options say; `profile` where the benchmark has more than its own."""
-    return replace(
-        sample, scoring={"cdm": renderer if cdm == "on" else "off"} | ({"cdm_profile": profile} if profile else {})
-    )
+    return replace(sample, scoring={"cdm": cdm} | ({"cdm_profile": profile} if profile else {}))
 
 
 def profile_of(sample: Sample, default: Profile) -> Profile:
@@ -177,23 +172,14 @@ def profile_of(sample: Sample, default: Profile) -> Profile:
     return next((profile for profile in get_args(Profile) if profile == named), default)
 
 
-def renderer_of(sample: Sample, default: Renderer | None = None) -> Renderer | None:
-    """How the formulas of a sample are drawn for CDM, which is left out where this is None."""
-    match sample.scoring.get("cdm"):
-        case "layout":
-            return "layout"
-        case "ghostscript":
-            return "ghostscript"
-        case None:
-            return default
-        case _:
-            return None
+def wants_cdm(sample: Sample, *, default: Switch = "off") -> bool:
+    """True if the options of a sample ask for CDM."""
+    return sample.scoring.get("cdm", default) == "on"
 
 
 def explain_formula(sample: Sample, scores: SampleScores, *, reference: str, profile: str) -> Explanation | None:
     """The formula of a sample beside the answer, as CDM got both; None where its scores keep neither."""
-    renderer = renderer_of(sample, "layout")
-    if renderer is None or "cdm" not in scores.details or "compared" not in scores.details:
+    if not wants_cdm(sample, default="on") or "cdm" not in scores.details or "compared" not in scores.details:
         return None
     outcome = convert(scores.details["cdm"], CdmOutcome)
     prediction = str(scores.details["compared"])
@@ -201,7 +187,6 @@ def explain_formula(sample: Sample, scores: SampleScores, *, reference: str, pro
         prediction=prediction,
         reference=reference,
         profile=profile,
-        renderer=renderer,
         f1=outcome.f1,
         prediction_failure=outcome.failure,
         reference_failure=outcome.reference_failure,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TYPE_CHECKING, TypeAlias
 
-from loupe.metrics.cdm.profiles import CdmProfile, Renderer
+from loupe.metrics.cdm.profiles import CdmProfile
 
 if TYPE_CHECKING:
     from loupe.metrics.cdm.drawing.rendering import RenderCache, Rendering
@@ -44,7 +44,6 @@ class CdmResult:
     prediction_failure: str
     reference_failure: str
     profile: str
-    renderer: str
 
     @property
     def is_exact(self) -> bool:
@@ -57,7 +56,6 @@ def cdm(
     reference: str,
     *,
     profile: str = "unimernet",
-    renderer: Renderer = "layout",
     cache: Path | None = None,
 ) -> CdmResult:
     """CDM of one pair of LaTeX formulas. Many pairs are some hundred times faster together: `cdm_pairs`.
@@ -65,16 +63,15 @@ def cdm(
     `profile`: `unimernet`, `omnidocbench`, `omnidocbench_v16` or `mdpbench` (they give different scores), or
     `omnidocbench_pdflatex`. `cache`: a folder
     that remembers renderings. Raises MissingTexError, with the command that installs it, without TeX; ValueError for an
-    unknown profile or renderer.
+    unknown profile.
     """
-    return cdm_pairs([(prediction, reference)], profile=profile, renderer=renderer, cache=cache)[0]
+    return cdm_pairs([(prediction, reference)], profile=profile, cache=cache)[0]
 
 
 def cdm_pairs(
     pairs: Sequence[tuple[str, str]],
     *,
     profile: str = "unimernet",
-    renderer: Renderer = "layout",
     cache: Path | RenderCache | None = None,
 ) -> list[CdmResult]:
     """CDM of pairs (prediction, reference): all references rendered together, then all predictions.
@@ -84,19 +81,18 @@ def cdm_pairs(
     from loupe.metrics.cdm.drawing.rendering import RenderCache, profile_named, render
 
     chosen = profile_named(profile)
-    if renderer not in get_args(Renderer):
-        raise ValueError(f"no CDM renderer {renderer!r}; there are {', '.join(get_args(Renderer))}")
     memory = cache if isinstance(cache, RenderCache) else RenderCache(cache)
     try:
-        true = render([reference for _, reference in pairs], profile=chosen, renderer=renderer, cache=memory)
-        said = render([prediction for prediction, _ in pairs], profile=chosen, renderer=renderer, cache=memory)
+        true = render([reference for _, reference in pairs], profile=chosen, cache=memory)
+        said = render([prediction for prediction, _ in pairs], profile=chosen, cache=memory)
     finally:
         if memory is not cache:
             memory.close()
-    return [_compared(*sides, chosen, renderer) for sides in zip(said, true, strict=True)]
+    return [compared(*sides, chosen) for sides in zip(said, true, strict=True)]
 
 
-def _compared(prediction: Rendering, reference: Rendering, profile: CdmProfile, renderer: Renderer) -> CdmResult:
+def compared(prediction: Rendering, reference: Rendering, profile: CdmProfile) -> CdmResult:
+    """Match the boxes of two renderings as this profile does."""
     from loupe.metrics.cdm.matching import match
 
     score = match(
@@ -118,7 +114,6 @@ def _compared(prediction: Rendering, reference: Rendering, profile: CdmProfile, 
         prediction_failure=why_not_drawn(prediction),
         reference_failure=why_not_drawn(reference),
         profile=profile.name,
-        renderer=renderer,
     )
 
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-#: `layout` computes boxes from what stands on the page, `ghostscript` draws it as the official programs do.
-Renderer: TypeAlias = Literal["layout", "ghostscript"]
 Program: TypeAlias = Literal["pdflatex", "xelatex"]
 
 #: Packages of the official templates, in their order, which matters.

@@ -23,7 +23,7 @@ from loupe.metrics.cdm.drawing.rendering import RenderCache, Rendering, formula_
 from loupe.metrics.cdm.drawing.tex_runs import PageSource
 from loupe.metrics.cdm.matching import CdmScore, match
 from loupe.metrics.cdm.pairs import why_not_drawn
-from loupe.metrics.cdm.profiles import CdmProfile, Renderer
+from loupe.metrics.cdm.profiles import CdmProfile
 
 #: Told apart by everybody: one is dark and bluish, the other bright and reddish.
 MATCHED: Final[Colour] = (27, 79, 138)
@@ -58,15 +58,13 @@ class DrawnPair:
     f1: float
 
 
-def draw_pairs(
-    pairs: Sequence[tuple[str, str]], *, profile: str, renderer: Renderer = "layout", cache: RenderCache | None = None
-) -> list[DrawnPair]:
+def draw_pairs(pairs: Sequence[tuple[str, str]], *, profile: str, cache: RenderCache | None = None) -> list[DrawnPair]:
     """Draw pairs (prediction, reference), all together; some hundred at a time. Raises what `cdm_pairs` raises."""
     chosen = profile_named(profile)
     renderings: dict[str, Rendering] = {}
     for side in (1, 0):
         formulas = [pair[side] for pair in pairs]
-        drawn = render(formulas, profile=chosen, renderer=renderer, cache=cache)
+        drawn = render(formulas, profile=chosen, cache=cache)
         renderings |= zip(formulas, drawn, strict=True)
     coloured = {formula: colour(formula, chosen) for formula, one in renderings.items() if one.has_boxes}
     pages = dict(zip(coloured, formula_pages(list(coloured.values()), chosen), strict=True))

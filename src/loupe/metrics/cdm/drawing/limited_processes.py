@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Final, Literal, TypeAlias
 
 #: How the names of private folders begin. Whoever runs metrics sweeps what killed processes left of them.
-TEX, DRIVER, GHOSTSCRIPT = FOLDERS = ("loupe-tex-", "loupe-xdv-", "loupe-gs-")
+TEX, DRIVER = FOLDERS = ("loupe-tex-", "loupe-xdv-")
 Ending = Literal["", "too slow", "too much output", "killed", "crashed"]
 #: From what a program has said since it was last answered: the answer; "" if it has not asked, None if none is left.
 Answers: TypeAlias = Callable[[str], "str | None"]

@@ -1,36 +1,37 @@
 """Render many formulas from LaTeX to tokens with boxes: colour, set in TeX, read the page, remember.
 
-Two renderers: `layout` (default) computes boxes from what PDFium finds on the page, `ghostscript` draws the page as the
-official programs do, which is exact and some thirty times slower. A failure has a name and is remembered like a box.
+Boxes are computed from what PDFium finds on the page. Tests pass another function, which draws pages with Ghostscript
+as the official programs do. A failure has a name and is remembered like a box.
 
 Renderings are remembered by content: in memory for the samples at hand, in a file for the next engine. The key is
-the formula, the profile, the renderer, the release of TeX and the code of this package, so nothing stale is ever
-found. The file is a cache: where it cannot be read or written, formulas are rendered again.
+the formula, the profile, the function that draws, the release of TeX and the code of this package, so nothing stale is
+ever found. The file is a cache: if it cannot be read or written, formulas are rendered again.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.msgpack import Decoder
 
 from loupe.metrics.blob_cache import BlobCache
 from loupe.metrics.cdm.colouring import ColouredFormula, colour
-from loupe.metrics.cdm.drawing.ghostscript import drawn_pages
 from loupe.metrics.cdm.drawing.pdf_pages import PageInk, PageReader, PixelBox, stacked
 from loupe.metrics.cdm.drawing.tex_runs import PageSource, set_formulas
 from loupe.metrics.cdm.drawing.tex_setup import Template, cjk_font, on_larger_paper, template_of, tex_tools
-from loupe.metrics.cdm.profiles import PROFILES, CdmProfile, Renderer
+from loupe.metrics.cdm.profiles import PROFILES, CdmProfile
 from loupe.metrics.cdm.tokens import NotColouredError
 
 #: Of one formula, where they are put below each other; upstream's rasteriser has 30 s for all.
 MOST_PAGES: Final = 100
+#: Draws pages of a PDF, which it gets with their numbers from 0: the ink of each, or why it has none.
+Draw: TypeAlias = "Callable[[bytes, Sequence[int]], Iterator[PageInk | str]]"
 #: Begins the failure of a formula whose program was ended from outside.
 KILLED: Final = "killed"
 
@@ -40,8 +41,7 @@ class Rendering(msgspec.Struct, frozen=True, kw_only=True):
 
     `failure` says why there is none: `not coloured` (the official text steps fail on it), `no page` (TeX gives up),
     `several pages`, `too slow`, `too large`, `too much output`, `refused` (a command that could reach outside),
-    `crashed`, `not drawn` (Ghostscript fails); `killed`: ended from outside, which says nothing of the formula (see
-    `is_known`). `detail` is for people.
+    `crashed`; `killed`: ended from outside, which says nothing of the formula (see `is_known`). `detail` is for people.
     """
 
     tokens: tuple[str, ...] = ()
@@ -64,27 +64,34 @@ class Rendering(msgspec.Struct, frozen=True, kw_only=True):
 _RENDERINGS: Final = msgspec.msgpack.Decoder(Rendering)
 
 
+def layout(pdf: bytes, pages: Sequence[int]) -> Iterator[PageInk | str]:
+    """Compute the ink of pages from what PDFium finds on them."""
+    with PageReader(pdf) as reader:
+        for number in pages:
+            yield reader.ink(number)
+
+
 def render(
-    formulas: Sequence[str], *, profile: CdmProfile, renderer: Renderer = "layout", cache: RenderCache | None = None
+    formulas: Sequence[str], *, profile: CdmProfile, cache: RenderCache | None = None, draw: Draw = layout
 ) -> list[Rendering]:
     """Render every formula as this profile does; equal ones once.
 
     Formulas of one call share TeX runs: predictions are for a call of their own, never with ground truths. Raises
     MissingTexError, naming what to install, where the programs that the profile needs are not there or do not work.
     """
-    tools = tex_tools(profile, renderer)
+    tools = tex_tools(profile)
     tools.check()
     cache = cache or RenderCache(None)
-    kind = f"{profile.name} {renderer} {tools.version}"
+    kind = f"{profile.name} {draw.__name__} {tools.version}"
     wanted = list(dict.fromkeys(formulas))
     found = dict(zip(wanted, cache.get(kind, wanted, _RENDERINGS), strict=True))
     missing = [formula for formula, rendering in found.items() if rendering is None]
-    fresh = dict(_rendered(missing, profile, renderer))
+    fresh = dict(_rendered(missing, profile, draw))
     cache.put(kind, {formula: rendering for formula, rendering in fresh.items() if rendering.is_known})
     return [found[formula] or fresh[formula] for formula in formulas]
 
 
-def _rendered(formulas: Sequence[str], profile: CdmProfile, renderer: Renderer) -> Iterator[tuple[str, Rendering]]:
+def _rendered(formulas: Sequence[str], profile: CdmProfile, draw: Draw) -> Iterator[tuple[str, Rendering]]:
     coloured: dict[str, ColouredFormula] = {}
     for formula in formulas:
         try:
@@ -92,7 +99,7 @@ def _rendered(formulas: Sequence[str], profile: CdmProfile, renderer: Renderer) 
         except NotColouredError as error:
             yield formula, Rendering(failure="not coloured", detail=str(error))
     pages = formula_pages(list(coloured.values()), profile)
-    inks = _inks(pages, profile, renderer)
+    inks = _inks(pages, profile, draw)
     for (formula, each), page, ink in zip(coloured.items(), pages, inks, strict=True):
         yield formula, _rendering(each, page, ink)
 
@@ -131,7 +138,7 @@ def _rendering(coloured: ColouredFormula, page: PageSource, ink: PageInk | str) 
     return Rendering(tokens=coloured.tokens[: len(boxes)], boxes=boxes, size=ink.size)
 
 
-def _inks(pages: Sequence[PageSource], profile: CdmProfile, renderer: Renderer) -> list[PageInk | str]:
+def _inks(pages: Sequence[PageSource], profile: CdmProfile, draw: Draw) -> list[PageInk | str]:
     """The ink of every formula, or why there is none; each PDF opened once."""
     inks: list[PageInk | str] = ["not drawn"] * len(pages)
     by_pdf: dict[int, list[int]] = defaultdict(list)
@@ -141,13 +148,7 @@ def _inks(pages: Sequence[PageSource], profile: CdmProfile, renderer: Renderer) 
     for members in by_pdf.values():
         pdf = pages[members[0]].pdf
         numbers = sorted({number for index in members for number in pages[index].numbers})
-        drawn: dict[int, PageInk | str]
-        if renderer == "ghostscript":
-            span = range(numbers[0], numbers[-1] + 1)
-            drawn = dict(zip(span, drawn_pages(pdf, span), strict=True))
-        else:
-            with PageReader(pdf) as reader:
-                drawn = {number: reader.ink(number) for number in numbers}
+        drawn = dict(zip(numbers, draw(pdf, numbers), strict=True))
         for index in members:
             inks[index] = seen_ink([drawn[number] for number in pages[index].numbers], profile)
     return inks

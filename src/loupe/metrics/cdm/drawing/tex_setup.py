@@ -258,10 +258,9 @@ _DEBIAN: Final = {
     "pdflatex": "texlive-latex-extra",
     "xelatex": "texlive-xetex texlive-lang-chinese fonts-noto-cjk",
     "chinese": "latex-cjk-chinese latex-cjk-chinese-arphic-gkai00mp",
-    "gs": "ghostscript",
 }
-_FEDORA: Final = "sudo dnf install texlive-scheme-full google-noto-sans-cjk-fonts ghostscript"
-_MAC: Final = "brew install --cask mactex-no-gui font-noto-sans-cjk-sc && brew install ghostscript"
+_FEDORA: Final = "sudo dnf install texlive-scheme-full google-noto-sans-cjk-fonts"
+_MAC: Final = "brew install --cask mactex-no-gui font-noto-sans-cjk-sc"
 #: Files whose absence makes formulas of a profile fail, and the set that they are in.
 _PACKAGES: Final[dict[Program, tuple[tuple[str, str], ...]]] = {
     "pdflatex": (
@@ -297,10 +296,10 @@ class MissingTexError(Exception):
 
 
 class BrokenTexError(MissingTexError):
-    """TeX or Ghostscript is there and sets or draws nothing at all: what it fails on says nothing of a formula."""
+    """TeX is there and sets nothing at all: what it fails on says nothing of a formula."""
 
-    def __init__(self, program: str, *, fails: str = "sets nothing") -> None:
-        Exception.__init__(self, f"CDM needs {program}, which is there, but {fails}")
+    def __init__(self, program: str) -> None:
+        Exception.__init__(self, f"CDM needs {program}, which is there, but sets nothing")
         self.missing = (program,)
         self.hint = f"see what {program} says of a document of your own"
 
@@ -319,13 +318,13 @@ class TexTools:
             raise MissingTexError(self.missing, self.hint)
 
 
-def tex_tools(profile: CdmProfile, renderer: str = "layout") -> TexTools:
+def tex_tools(profile: CdmProfile) -> TexTools:
     """What a profile needs and this machine has; looked up once in the life of a process."""
-    return _tools(profile.program, renderer == "ghostscript")
+    return _tools(profile.program)
 
 
 @lru_cache(maxsize=8)
-def _tools(program: Program, ghostscript: bool) -> TexTools:
+def _tools(program: Program) -> TexTools:
     missing: dict[str, str] = {}
     if shutil.which(program) is None:
         missing[program] = program
@@ -336,12 +335,9 @@ def _tools(program: Program, ghostscript: bool) -> TexTools:
         missing |= {name: source for name, source in names if name not in found}
     if program == "xelatex" and not cjk_font():
         missing[f"a font named {' or '.join(CJK_FONTS)}"] = "xelatex"
-    if ghostscript and shutil.which("gs") is None:
-        missing["gs (Ghostscript)"] = "gs"
     if missing:
         return TexTools("", tuple(missing), _install(set(missing.values()) | {"pdflatex"}))
     parts = [_release(program), *([cjk_font()] if program == "xelatex" else [])]
-    parts += [f"Ghostscript {_first_line(['gs', '--version'])}"] if ghostscript else []
     return TexTools(", ".join(parts))
 
 

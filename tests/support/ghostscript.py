@@ -1,4 +1,4 @@
-"""Drawing pages as the official programs do: Ghostscript, 200 dpi, on nothing, so that glyph edges keep their colour.
+"""Draw pages for CDM as the official programs do: Ghostscript, 200 dpi, on nothing, so glyph edges keep their colour.
 
 ImageMagick, which upstream calls, has it do so with the device `pngalpha` and four levels of smoothing in each
 direction; the alpha channel is then dropped, and whatever a glyph touches has its full colour
@@ -8,7 +8,7 @@ direction; the alpha channel is then dropped, and whatever a glyph touches has i
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -18,14 +18,30 @@ import numpy as np
 import pypdfium2
 from PIL.PngImagePlugin import PngImageFile
 
-from loupe.metrics.cdm.drawing.limited_processes import GHOSTSCRIPT, private_folder, read_bounded, run_limited
+from loupe.metrics.cdm.drawing.limited_processes import private_folder, read_bounded, run_limited
 from loupe.metrics.cdm.drawing.pdf_pages import DPI, PageInk, PageReader, ink_of_pixels
+from loupe.metrics.cdm.drawing.rendering import profile_named, render
 from loupe.metrics.cdm.drawing.tex_setup import BrokenTexError
+from loupe.metrics.cdm.pairs import CdmResult, compared
 
 _SECONDS_A_PAGE: Final = 20
 _PAGES_AT_ONCE: Final = 20  # what is drawn lies on disk, uncompressed it is some megabytes a page
 #: In points: the long side of A1, the largest paper that a formula is set on, and a little.
 _LARGEST_SIDE: Final = 2400
+
+
+def ghostscript(pdf: bytes, pages: Sequence[int]) -> Iterator[PageInk | str]:
+    """Draw these pages, in order: what `render` takes as `draw`."""
+    span = range(pages[0], pages[-1] + 1)
+    return (ink for number, ink in zip(span, drawn_pages(pdf, span), strict=True) if number in pages)
+
+
+def exact_cdm(pairs: Sequence[tuple[str, str]], profile: str) -> list[CdmResult]:
+    """CDM of pairs (prediction, reference), as `cdm_pairs` with the pages drawn by Ghostscript."""
+    chosen = profile_named(profile)
+    true = render([reference for _, reference in pairs], profile=chosen, draw=ghostscript)
+    said = render([prediction for prediction, _ in pairs], profile=chosen, draw=ghostscript)
+    return [compared(*sides, chosen) for sides in zip(said, true, strict=True)]
 
 
 def drawn_pages(pdf: bytes, pages: range) -> Iterator[PageInk | str]:
@@ -43,7 +59,7 @@ def drawn_pages(pdf: bytes, pages: range) -> Iterator[PageInk | str]:
             failed |= drawn in ("not drawn", "crashed")
             yield drawn
     if failed and isinstance(_drawn(_empty_page(), range(1))[0], str):
-        raise BrokenTexError("gs", fails="draws nothing")
+        raise BrokenTexError("gs")
 
 
 @lru_cache(maxsize=1)
@@ -58,7 +74,7 @@ def _empty_page() -> bytes:
 def _drawn(pdf: bytes, pages: range) -> list[PageInk | str]:
     if not _are_pages_of_ours(pdf, pages):
         return ["not drawn"] * len(pages)
-    with private_folder(GHOSTSCRIPT) as folder:
+    with private_folder("loupe-gs-") as folder:
         (folder / "formulas.pdf").write_bytes(pdf)
         words = [
             *(
