@@ -16,12 +16,12 @@ from loupe.errors import DatasetError, UsageError
 from loupe.explanation import Fact
 from loupe.report.stored_facts import FactIndex
 from loupe.types import FAILED, Prediction, SampleScores
-from loupe.web.review import fact_drafts
-from loupe.web.review.fact_drafts import marked_margins
+from loupe.web.review import drafts
+from loupe.web.review.drafts import marked_margins
 from loupe.web.review.line_file import LineFile
 from loupe.web.review.review_target import open_folder as open_review
 from loupe.web.review.review_target import open_tests
-from loupe.web.review.shown_documents import Documents
+from loupe.web.review.session import Documents
 from loupe.web.review.views import Views
 from tests.support.command_line import loupe
 
@@ -180,9 +180,9 @@ def test_a_mark_set_while_facts_are_drafted_stays(fresh: bool, scans: Path, monk
         file.replace(1, file.lines[0], json.dumps(before[0] | {"checked": "verified"}).encode() + b"\n")
         return drafted_tests(*jobs, **options)
 
-    drafted_tests = fact_drafts._drafted
-    monkeypatch.setattr(fact_drafts, "_drafted", draft_while_a_person_marks)
-    written = fact_drafts.write_facts(scans, config, fresh=fresh)
+    drafted_tests = drafts._drafted
+    monkeypatch.setattr(drafts, "_drafted", draft_while_a_person_marks)
+    written = drafts.write_facts(scans, config, fresh=fresh)
     rows = facts_of(scans)
     assert written.kept == 1 and [row for row in rows if row["pdf"] == "a.png"] == [
         before[0] | {"checked": "verified"},
@@ -199,8 +199,8 @@ def test_a_page_that_takes_too_long_costs_its_own_facts(scans: Path, monkeypatch
     (scans / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     config, _ = read_config(scans)
     assert config is not None
-    monkeypatch.setattr(fact_drafts, "_SECONDS_OF_PAGE", 1.0)
-    written = fact_drafts.write_facts(scans, config)
+    monkeypatch.setattr(drafts, "_SECONDS_OF_PAGE", 1.0)
+    written = drafts.write_facts(scans, config)
     assert list(written.failed) == ["a"] and {row["pdf"] for row in facts_of(scans)} == {"b.png"}
 
 
@@ -213,7 +213,7 @@ def test_the_seller_of_a_group_of_scans_is_no_header(scans: Path) -> None:
     ]
     (scans / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     config, _ = read_config(scans)
-    assert config is not None and fact_drafts.write_facts(scans, config).drafted["absent"] == 0
+    assert config is not None and drafts.write_facts(scans, config).drafted["absent"] == 0
 
 
 def test_transcripts_of_ones_own_need_no_engine(scans: Path) -> None:

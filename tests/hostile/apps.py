@@ -149,7 +149,7 @@ def _reviewer(words: tuple[str, ...]) -> Any:
     """As `loupe review` opens it: `DIR`, `DIR --type TYPE`, or `tests FILE`."""
     from loupe.web.review.app import application
     from loupe.web.review.review_target import open_folder, open_tests
-    from loupe.web.review.shown_documents import Documents, documents_folder
+    from loupe.web.review.session import Documents, documents_folder
 
     if words[0] == "tests":
         file = Path(words[1])

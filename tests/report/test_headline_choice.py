@@ -31,9 +31,9 @@ from loupe.results.reproduction import reproduce
 from loupe.results.sections import result_sections
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Failure, PublishedRow, Result
-from loupe.web.view.compare_page import compare_context
 from loupe.web.view.run_page import run_context
 from loupe.web.view.shelf import Shelf
+from loupe.web.view.two_runs import compare_context
 
 #: A formula is scored where the answer has one; the headline needs both.
 BENCHMARK = """

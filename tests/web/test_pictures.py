@@ -22,9 +22,9 @@ from playwright.sync_api import Browser, Page
 
 import loupe
 from loupe.report.html import write_report
-from loupe.web.review import server as review_server
+from loupe.web.review import app as review_server
 from loupe.web.review.review_target import open_folder, open_tests
-from loupe.web.view import server as view_server
+from loupe.web.view import app as view_server
 from tests.support.web import states
 from tests.support.web.review_app import LINES, make_set
 

@@ -14,8 +14,8 @@ from loupe.runs.folder import RunFolder, claim
 from loupe.runs.info import RunInfo
 from loupe.types import Prediction
 from loupe.web.phrases import page_text
-from loupe.web.review import boxes as review_boxes
-from loupe.web.review.boxes import FILE, PLACE, Boxes, keep_boxes
+from loupe.web.review import drafts as review_boxes
+from loupe.web.review.drafts import FILE, PLACE, Boxes, keep_boxes
 from tests.support.command_line import loupe
 from tests.support.pages import LINES, draw_page
 from tests.support.web.review_app import served
@@ -81,7 +81,7 @@ def test_what_stands_in_the_file_is_anybodys(tmp_path: Path, content: bytes) -> 
 
 def test_a_file_of_gigabytes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     boxes = kept(tmp_path, "ocr", {"lines": SEEN})
-    monkeypatch.setattr("loupe.web.review.boxes._LARGEST", 10)
+    monkeypatch.setattr("loupe.web.review.drafts._LARGEST", 10)
     assert boxes.marks("a", ["12345"]) == [[]]
 
 

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from loupe.errors import DatasetError
 from loupe.web.review.entries import Change, FieldError
-from loupe.web.review.json_line import with_values
-from loupe.web.review.line_file import ConflictError, LineFile
+from loupe.web.review.line_file import ConflictError, LineFile, with_values
 from loupe.web.review.review_target import open_tests
 from loupe.web.review.session import Review
 from tests.support.web.review_app import LINES, make_set

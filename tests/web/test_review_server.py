@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 from loupe.errors import PageError
 from loupe.types import PdfPage
 from loupe.web import server as web_server
-from loupe.web.guard import Keys
-from loupe.web.review.shown_documents import Documents, documents_folder
+from loupe.web.review.session import Documents, documents_folder
+from loupe.web.server import Keys
 from tests.support.command_line import loupe
 from tests.support.web.review_app import LINES, Served, make_set, served, start
 

@@ -24,13 +24,13 @@ from loupe.results.sections import format_value
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate
 from loupe.web.view import two_runs
-from loupe.web.view.compare_page import compare_context, compared_rows
 from loupe.web.view.grid import chosen_rows, wanted_of
 from loupe.web.view.heat import heat_maps
 from loupe.web.view.pages import Pages
 from loupe.web.view.run_page import run_context
+from loupe.web.view.sample_page import JsonObject, SupersededError, WhatIf
 from loupe.web.view.shelf import Look, Shelf
-from loupe.web.view.what_if import JsonObject, SupersededError, WhatIf
+from loupe.web.view.two_runs import compare_context, compared_rows
 from tests.support.report_runs import Toy, misread, toy_pages
 
 FILES = ("run.json", "predictions.jsonl", "scores.jsonl", "result.json")
@@ -362,9 +362,9 @@ def test_more_measures_than_a_page_shows_are_refused_of_a_run_from_elsewhere(
 def test_of_a_large_run_the_first_samples_are_shown_and_no_score_is_held(
     toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loupe.web.view.run_index.SAMPLE_LIMIT", 5)
+    monkeypatch.setattr("loupe.web.view.run_reader.SAMPLE_LIMIT", 5)
     monkeypatch.setattr("loupe.web.view.board.SAMPLE_LIMIT", 5)
-    monkeypatch.setattr("loupe.web.view.growing._PORTION", 100)  # lines longer than what is held at once
+    monkeypatch.setattr("loupe.web.view.run_reader._PORTION", 100)  # lines longer than what is held at once
     shelf = Shelf([toy.root / "runs"])
     board = next(iter(looked(shelf).boards.values()))
     assert [(len(run.answers), len(run.scores), len(run.score_places)) for run in board.runs] == [(8, 0, 8)] * 2

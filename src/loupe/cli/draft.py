@@ -25,8 +25,7 @@ from loupe.typed import convert
 if TYPE_CHECKING:
     from loupe.benchmarks.folders.own.config import FolderConfig
     from loupe.pipeline import Plan
-    from loupe.web.review.fact_drafts import FactsWritten
-    from loupe.web.review.sample_drafts import Written
+    from loupe.web.review.drafts import FactsWritten, Written
 
 #: Where the runs lie, below the folder: they have no scores, and would only be in the way among those that do.
 RUNS = ".loupe/drafts"
@@ -63,7 +62,7 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
     from loupe.benchmarks.folders.own.config import read_config
     from loupe.benchmarks.folders.own.facts import TASK, asked_as
     from loupe.pipeline.plan import draft_engine, refuse_plain_ocr
-    from loupe.web.review.sample_drafts import count_states, standing
+    from loupe.web.review.drafts import count_states, standing
 
     config, problems = read_config(folder)
     if config is None:
@@ -93,7 +92,7 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
 def _is_all_read(folder: Path, config: FolderConfig, tasks: set[str], given: Flags) -> bool:
     """Whether facts are asked alone, of pages that all have a transcript, and nobody says how an engine is to read."""
     from loupe.benchmarks.folders.own.facts import TASK
-    from loupe.web.review.fact_drafts import lacks_transcripts
+    from loupe.web.review.drafts import lacks_transcripts
 
     asks = given != Flags(fresh=given.fresh, yes=given.yes)
     return tasks == {TASK} and not asks and not lacks_transcripts(folder, config)
@@ -101,7 +100,7 @@ def _is_all_read(folder: Path, config: FolderConfig, tasks: set[str], given: Fla
 
 def draft_facts(folder: Path, config: FolderConfig, *, fresh: bool) -> FactsWritten:
     """Facts from the transcripts that stand in the folder now, and what is to be known of them."""
-    from loupe.web.review.fact_drafts import write_facts
+    from loupe.web.review.drafts import write_facts
 
     written = write_facts(folder, config, fresh=fresh)
     if written.no_math:
@@ -133,8 +132,7 @@ def draft_one(
 ) -> tuple[Written, int]:
     """Ask one engine for what it has not drafted yet, and write that; also what there is of it after Ctrl-C."""
     from loupe.pipeline import infer
-    from loupe.web.review.boxes import keep_boxes
-    from loupe.web.review.sample_drafts import Written, standing, write_drafts
+    from loupe.web.review.drafts import Written, keep_boxes, standing, write_drafts
 
     name = name_of(plan)
     found = standing(folder, config, name, failed=plan.fresh)

@@ -120,7 +120,7 @@ def tests(file: Path, data: Path | None, **serving: Any) -> None:
     """
     _need()
     from loupe.web.review.review_target import open_tests
-    from loupe.web.review.shown_documents import documents_folder
+    from loupe.web.review.session import documents_folder
 
     review = open_tests(file)
     _announce(review)
@@ -153,7 +153,7 @@ def _announce(review: Review) -> None:
 
 
 def _open(review: Review, data: Path, *, port: int | None, no_browser: bool) -> None:
-    from loupe.web.review.server import serve
+    from loupe.web.review.app import serve
 
     async def serving(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
         await serve(review, data, port=port, on_ready=ready, stop=stop)

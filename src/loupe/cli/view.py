@@ -33,7 +33,7 @@ def command(runs: tuple[Path, ...], by_measure: str, port: int, no_browser: bool
     from loupe.data.extras import need
 
     need("starlette", "uvicorn", extra="web", purpose="loupe view")
-    from loupe.web.view.server import serve
+    from loupe.web.view.app import serve
 
     if not runs:
         Folder(default_place(str(RUNS), str(RUNS))).refuse_if_linked()

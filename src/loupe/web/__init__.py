@@ -1,1 +1,1 @@
-"""What the pages on this machine have in common: who may ask, the server, pictures of pages, the shared script."""
+"""Pages on this machine, for what they have in common: the guard, the server, pictures of pages, the shared script."""

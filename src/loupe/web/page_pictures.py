@@ -58,7 +58,7 @@ class Pages:
 
 
 def _stamp(source: PageSource) -> tuple[object, ...]:
-    """What tells that a file is still the same."""
+    """The mark by which a file is known to be still the same."""
     path = source if isinstance(source, Path) else source.path
     try:
         found = path.stat()

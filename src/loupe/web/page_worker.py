@@ -25,7 +25,7 @@ _GRID = 100_000
 
 
 class Order(msgspec.Struct):
-    """What is to be done with a page; travels as the prompt of a request."""
+    """A wish for a page; travels as the prompt of a request."""
 
     task: Literal["draw", "find"]
     longest: int = 0
@@ -33,7 +33,7 @@ class Order(msgspec.Struct):
 
 
 class Found(msgspec.Struct):
-    """How large a page is, in pixels (a PDF at the resolution of `load_page`), and for each phrase its places."""
+    """The size of a page in pixels (a PDF at the resolution of `load_page`), and the places of each phrase."""
 
     size: tuple[int, int]
     places: list[list[list[Box]]]

@@ -1,4 +1,4 @@
-"""Where on a page the texts of an entry stand, by the text layer of a PDF: marks that help the eye, nothing more.
+"""The places of an entry's texts on a page, by the text layer of a PDF: marks that help the eye, nothing more.
 
 Blanks, case and typographic variants do not matter; what is not there as it is written is looked for nearly.
 """
@@ -53,7 +53,7 @@ def page_text(characters: Sequence[tuple[str, Box]]) -> PageText:
 
 
 def places(page: PageText, phrase: str) -> list[list[Box]]:
-    """Where the phrase stands: for each place the boxes of its lines."""
+    """The places of a phrase: for each the boxes of its lines."""
     wanted = squeezed(phrase)
     if len(wanted) < _SHORTEST or not page.text:
         return []

@@ -78,6 +78,6 @@ def html(text: str) -> Response:
 
 
 def refused(_: Request, error: Exception) -> Response:
-    """What says no, as JSON."""
+    """A refusal as JSON."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"message": error.detail}, status_code=error.status_code, headers=error.headers)

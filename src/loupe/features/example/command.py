@@ -90,7 +90,7 @@ def truth(folder: Path, json: bool) -> None:
     from loupe.benchmarks.folders.own.rows import file_name, paths_of, read_rows
     from loupe.benchmarks.folders.own.survey import missing_samples
     from loupe.features.example.made_up_models import documents, facts
-    from loupe.web.review.sample_drafts import verify
+    from loupe.web.review.drafts import verify
 
     config, problems = read_config(folder)
     if config is None:

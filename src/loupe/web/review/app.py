@@ -1,10 +1,13 @@
-"""The pages of a review and what they ask for. Everything that is changed comes through `POST /change` and `/undo`."""
+"""A review on a loopback address: its pages and what they ask for. Changes come through `POST /change` and `/undo`."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import hashlib
+import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,16 +23,15 @@ from starlette.routing import Route
 from loupe.data.hub.katex import SCRIPT, STYLE, katex_folder, read_katex
 from loupe.errors import DatasetError, LoupeError, MissingToolError, PageError, WriteError
 from loupe.typed import json_decoder
+from loupe.web import server
 from loupe.web.page_pictures import SIZES, Pages, page_pictures
 from loupe.web.phrases import Box
 from loupe.web.responses import MEDIA_TYPES, html, number_in, read_body, refused, static_answer, with_body
-from loupe.web.review.boxes import Boxes, text_lines
+from loupe.web.review.drafts import Boxes, text_lines
 from loupe.web.review.entries import Change, FieldError, Status
 from loupe.web.review.line_file import ConflictError
-from loupe.web.review.previews import Preview, Previews, previews
-from loupe.web.review.session import Review
-from loupe.web.review.shown_documents import Documents
-from loupe.web.review.views import STATIC_FILES, Views
+from loupe.web.review.session import Documents, Review
+from loupe.web.review.views import STATIC_FILES, Preview, Previews, Views, previews
 
 _FONT = re.compile(r"KaTeX_[A-Za-z0-9]+-[A-Za-z]+\.woff2")
 
@@ -98,7 +100,7 @@ def application(review: Review, documents: Documents) -> Starlette:
 
 
 class _Handlers:
-    """What answers each address."""
+    """The handlers of all addresses."""
 
     pages: Pages
     previews: Previews
@@ -196,7 +198,7 @@ class _Handlers:
         return JSONResponse(self._views.changed(done.number, alone=asked.known == before) | said)
 
     async def preview(self, request: Request) -> Response:
-        """How a text looks, and how values are read; nothing is changed."""
+        """A text as it looks, and values as they are read; nothing is changed."""
         try:
             asked = json_decoder(Shown).decode(await read_body(request))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -226,3 +228,26 @@ def _explained(_: Request, error: Exception) -> Response:
     status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 500)
     what = {"field": error.field, "ask": error.ask} if isinstance(error, FieldError) else {"field": "", "ask": False}
     return JSONResponse({"message": error.message, "hint": error.hint, **what}, status_code=status)
+
+
+#: Ports that no system gives to connections by itself.
+_FIRST_PORT, _PORTS = 20_000, 10_000
+
+
+async def serve(
+    review: Review, data: Path, *, port: int | None, on_ready: Callable[[str], None], stop: asyncio.Event
+) -> None:
+    """Serve the review until `stop` is set; see `loupe.web.server`.
+
+    Without a port it is the same one for the same file or folder each time, while that is free: tabs that were open
+    when the last server died go on with the next one.
+    """
+    digest = hashlib.sha256(os.fsencode(review.path)).digest()
+    usual = _FIRST_PORT + int.from_bytes(digest[:4]) % _PORTS
+    await server.serve(
+        application(review, Documents(data)),
+        name="review",
+        ports=[usual, 0] if port is None else [port],
+        on_ready=on_ready,
+        stop=stop,
+    )

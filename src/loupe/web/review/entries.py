@@ -1,16 +1,15 @@
-"""What is reviewed, whatever it is: an entry per line of a file, with a page beside it and fields that can be edited.
-
-A kind of ground truth is a `Truth`: how a line becomes an entry, and how it looks after a change. All that the
-application knows of it stands here.
-"""
+"""Entries of a review: one per line of a file, with a page beside it and fields that can be edited, also typed ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from loupe.errors import LoupeError
+from loupe.metrics.dates import DateOrder, normalize_date
+from loupe.metrics.field_values import is_absent, read_amount
 
 Status: TypeAlias = Literal["unreviewed", "verified", "rejected"]
 Control: TypeAlias = Literal[
@@ -52,7 +51,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What an engine has, as texts by field; None: it failed."""
+    """The texts of an engine by field; None: it failed."""
 
     engine: str
     values: Mapping[str, str] | None
@@ -60,7 +59,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """How a typed value is read; `unreadable`: it is not."""
+    """A typed value as it is read; `unreadable`: it is not."""
 
     text: str = ""
     unreadable: bool = False
@@ -99,7 +98,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a person did to an entry: a status, or None to leave it, and fields by name.
+    """A person's change to an entry: a status, or None to leave it, and fields by name.
 
     `going`: it was typed, and in which go: what has one name was typed without leaving the field between.
     `confirmed`: asked whether it is meant, the person said so.
@@ -113,7 +112,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What a kind of truth calls its decisions; without `refuse` there is none but to verify."""
+    """The names of decisions for a kind of truth; without `refuse` there is none but to verify."""
 
     accept: str = "Verify"
     refuse: str = "Reject"
@@ -146,5 +145,32 @@ class Truth:
     in_lines: bool = True
 
     def said(self, status: Status) -> str:
-        """What a status is called."""
+        """The name of a status."""
         return self.words.refused if status == "rejected" else status
+
+
+def hint_by(order: DateOrder) -> Callable[[str, str], Hint]:
+    """The hints of a folder that reads dates in this order."""
+    return partial(hint, order=order)
+
+
+def hint(kind: str, value: str, *, order: DateOrder) -> Hint:
+    """The day or number that a text is, where it is spelled in another way; or that it is none.
+
+    >>> hint("date", "11. Mai 2024", order="dmy").text, hint("amount", "twelve", order="dmy").text
+    ('read as 2024-05-11', 'cannot be read as an amount: kept as a draft, cannot be accepted')
+    """
+    if is_absent(value):
+        return Hint("counts as empty") if value.strip() else Hint()
+    if kind not in ("date", "amount"):
+        return Hint()
+    read = normalize_date(value, order) if kind == "date" else _amount(value)
+    if read is None:
+        name = "a date" if kind == "date" else "an amount"
+        return Hint(f"cannot be read as {name}: kept as a draft, cannot be accepted", unreadable=True)
+    return Hint() if read == value.strip() else Hint(f"read as {read}")
+
+
+def _amount(value: str) -> str | None:
+    found = read_amount(value)
+    return None if found is None else f"{found.value:f}"

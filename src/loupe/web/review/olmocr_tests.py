@@ -12,7 +12,7 @@ from typing import Any
 from loupe.benchmarks.olmocr_bench.records import FORMATS, KINDS, TestRecordError, read_test
 from loupe.errors import DatasetError
 from loupe.web.review.entries import Change, Control, Entry, Field, FieldError, Part, Status, Truth
-from loupe.web.review.json_line import read_object, with_values
+from loupe.web.review.line_file import read_object, with_values
 
 _STATUS: dict[Status, str | None] = {"unreviewed": None, "verified": "verified", "rejected": "rejected"}
 _SAYS = {
@@ -89,7 +89,7 @@ _LONGEST_PHRASE = 5_000
 
 
 def read(line: str) -> Entry:
-    """The test in the line. Raises DatasetError where it is no JSON object."""
+    """The test in the line. Raises DatasetError if it is no JSON object."""
     record = read_object(line)
     kind = record.get("type")
     kind = kind if isinstance(kind, str) else ""
@@ -141,7 +141,7 @@ def _status(record: Mapping[str, Any]) -> Status:
 
 
 def _problem(record: Mapping[str, Any], kind: str) -> str:
-    """Why the official evaluator would refuse the test, unknown fields apart: those are nobody's mistake here."""
+    """The official evaluator's reason to refuse the test, unknown fields apart: those are nobody's mistake here."""
     known = _known(kind)
     try:
         test = read_test({name: value for name, value in record.items() if name in known or kind not in _FACTS})
@@ -180,7 +180,7 @@ def _fields(record: Mapping[str, Any], kind: str) -> Iterator[Field]:
 
 
 def _more(kind: str) -> tuple[_Row, ...]:
-    """What the test is about; and the differences allowed where the type ignores them."""
+    """The subject of the test; and the differences allowed if the type ignores them."""
     if kind not in _FACTS:
         return ()
     return (*_PAGE, *(() if _DIFFS in _DETAILS[kind] else (_UNUSED_DIFFS,)))

@@ -29,9 +29,8 @@ from loupe.benchmarks.folders.own.rows import (
 )
 from loupe.errors import DatasetError
 from loupe.types import DocumentPage
-from loupe.web.review.entries import Change, Control, Draft, Entry, Field, FieldError, Status, Truth, Words
-from loupe.web.review.json_line import with_values
-from loupe.web.review.typed_values import hint_by
+from loupe.web.review.entries import Change, Control, Draft, Entry, Field, FieldError, Status, Truth, Words, hint_by
+from loupe.web.review.line_file import with_values
 
 WORDS = Words(accept="Accept", refuse="Skip", refused="skipped", key="s")
 _STATUS: dict[str, Status] = {"draft": "unreviewed", "verified": "verified", "skipped": "rejected"}
@@ -80,7 +79,7 @@ class _Samples:
     by: str
 
     def read(self, line: str) -> Entry:
-        """The sample in the line. Raises DatasetError where there is none."""
+        """The sample in the line. Raises DatasetError if there is none."""
         row = self._row(line)
         values = row.values
         state = _state(values)
@@ -143,7 +142,7 @@ class _Samples:
         return _text(values.get("task", self.config.task))
 
     def _check(self, before: Row, after: Row, *, verified: bool) -> None:
-        """What is wrong stays so only in what nobody has verified. Raises FieldError for the first new mistake."""
+        """Raise FieldError for the first new mistake; an old one may stay in what nobody has verified."""
         wrong = [found for found in after.wrong if verified or found not in before.wrong]
         if wrong:
             message, hint = wrong[0]
@@ -203,7 +202,7 @@ class _Samples:
         )
 
     def _nothing(self, values: Mapping[str, Any], reference: Any, change: Change) -> Any:
-        """What verifying an entry with nothing in it means, which a person has to confirm."""
+        """The meaning of verifying an entry with nothing in it, which a person has to confirm."""
         task = self._task(values)
         if task not in ("text", "markdown", "facts") and not (task == "fields" and self._names(values, _state(values))):
             raise FieldError("not filled in yet", field=WHOLE)
@@ -219,7 +218,7 @@ def _state(values: Mapping[str, Any]) -> TruthState:
 
 
 def _is_blank(reference: Any) -> bool:
-    """Whether there is nothing in it: no text in any field or answer."""
+    """True if there is no text in any field or answer."""
     if isinstance(reference, str):
         return not reference.strip()
     found = reference.values() if isinstance(reference, dict) else reference
@@ -227,7 +226,7 @@ def _is_blank(reference: Any) -> bool:
 
 
 def _turn(values: Mapping[str, Any], state: TruthState) -> int:
-    """What needs a look comes first. Decisions change nothing here, so that no sample moves under one's hands."""
+    """The order of entries, those that need a look first. Decisions move no sample under one's hands."""
     if state.differs:
         return 0
     drafted = sum(draft is not None for draft in state.drafts.values())

@@ -1,4 +1,4 @@
-"""What a path holds that can be reviewed, opened: olmOCR tests, a folder of documents, or what features find there.
+"""Targets of a review, opened from a path: olmOCR tests, a folder of documents, or what features find there.
 
 What is done with truth that is all reviewed goes with it: the command, as it is typed in a shell.
 """
@@ -34,7 +34,7 @@ def open_tests(file: Path) -> Review:
 
 
 class ReviewTarget(Protocol):
-    """What `loupe review` can open besides the folder format: a module, named by the hook `review_targets`.
+    """A module of the hook `review_targets`: what `loupe review` can open besides the folder format.
 
     `ABOUT` follows "DIR has … or" in the help, and `HINT` is a command in the hint if there is nothing to review.
     """
@@ -96,7 +96,7 @@ def run_folder(folder: Path, drafted_by: Iterable[str]) -> str:
 
 
 def run_tests(file: Path) -> str:
-    """Run the tests of an olmOCR-Bench file; "" where its documents do not lie where the benchmark looks for them.
+    """Run the tests of an olmOCR-Bench file; "" if its documents do not lie where the benchmark looks for them.
 
     Facts of a folder of one's own are run with it.
     """

@@ -1,4 +1,7 @@
-"""One review: the file, its entries, what was changed, and who else looks at it. Nothing here knows of HTTP."""
+"""One review: the file, its entries, changes, who else looks at it, and the documents that may be shown.
+
+Nothing here knows of HTTP.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,71 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from loupe.errors import DatasetError, WriteError
+from loupe.data.pages import IMAGE_SUFFIXES, document_page, has_pages
+from loupe.errors import DatasetError, PageError, WriteError
+from loupe.files.foreign import is_inside, real_path
+from loupe.types import PageSource
 from loupe.web.review.entries import Change, Entry, Truth
 from loupe.web.review.line_file import ConflictError
+
+_LONGEST_NAME = 1000
+
+
+@dataclass(slots=True)
+class Documents:
+    """The folder, and the pages named so far; the number of a page stays as long as the program runs."""
+
+    folder: Path
+    _pages: dict[tuple[str, int], int] = field(default_factory=dict)
+    _by_number: list[tuple[str, int]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def number(self, document: str, page: int) -> int:
+        """The number under which a browser may ask for the page."""
+        with self._lock:
+            if (document, page) not in self._pages:
+                self._pages[document, page] = len(self._by_number)
+                self._by_number.append((document, page))
+            return self._pages[document, page]
+
+    def source(self, number: int) -> PageSource:
+        """The page as a file. Raises PageError if there is none, or not below the folder."""
+        if not 0 <= number < len(self._by_number):
+            raise PageError(f"there is no page {number}")
+        document, page = self._by_number[number]
+        path = self._inside(document)
+        if has_pages(path):
+            return document_page(path, max(page, 1))
+        if path.suffix.lower() in IMAGE_SUFFIXES:
+            return path
+        raise PageError(f"{document}: neither a PDF nor an image")
+
+    def _inside(self, document: str) -> Path:
+        """The file that is meant. Links are followed first, so that none leads out either."""
+        if not document:
+            raise PageError("this entry does not name a document")
+        if len(document) > _LONGEST_NAME or any(ord(char) < 32 for char in document) or "\\" in document:
+            raise PageError(f"{document[:100]!r} is not a file name")
+        outside = PageError(f"{document}: outside {self.folder}, so it is not shown")
+        if Path(document).is_absolute() or ".." in Path(document).parts:
+            raise outside
+        if not is_inside(self.folder / document, self.folder):
+            raise outside
+        path = real_path(self.folder / document)
+        if not path.is_file():
+            raise PageError(f"{document}: not in {self.folder}", hint="use --data DIR")
+        return path
+
+
+def documents_folder(file: Path, data: Path | None) -> Path:
+    """The folder of documents: `pdfs` in the data folder or beside the file, as upstream has it, else there."""
+    base = data if data is not None else real_path(file).parent
+    return base / "pdfs" if (base / "pdfs").is_dir() else base
+
 
 #: Seconds after which a tab that said nothing is taken to be closed; browsers let hidden tabs speak once a minute.
 _TAB_IS_GONE, _HIDDEN_TAB_IS_GONE = 10.0, 150.0
@@ -22,17 +83,17 @@ _LONGEST_HISTORY = 1000
 
 
 class Records(Protocol):
-    """What is reviewed, as lines that can be replaced one by one: a file, or many small ones."""
+    """Lines that can be replaced one by one: a file, or many small ones."""
 
     path: Path
     revision: int
     lines: tuple[bytes, ...]
 
     def where(self, number: int) -> str:
-        """How a line is called in messages."""
+        """The name of a line in messages."""
 
     def locked(self) -> str:
-        """Why nothing can be written, "" where it can."""
+        """The reason that nothing can be written, "" if it can."""
 
     def refresh(self) -> bool:
         """Read again what others have changed; whether anything was. Raises DatasetError."""
@@ -73,7 +134,7 @@ class Review:
         then: Callable[[Sequence[Entry]], str] | None = None,
         remark: str = "",
     ) -> None:
-        """`then`: from the entries the command that comes next, when all are reviewed; "" where there is none.
+        """`then`: from the entries the command that comes next, when all are reviewed; "" if there is none.
         `remark`: what to know of this review."""
         self.truth = truth
         self.name = name or records.path.name
@@ -92,12 +153,12 @@ class Review:
         return self._file.path
 
     def next_command(self) -> str:
-        """What to type when all is reviewed, "" where nothing is known to come next."""
+        """The command to type when all is reviewed, "" if none is known to come next."""
         return self._then([placed.entry for placed in self.entries()]) if self._then else ""
 
     @property
     def locked(self) -> str:
-        """Why nothing can be saved, "" if it can."""
+        """The reason that nothing can be saved, "" if it can."""
         return self._file.locked()
 
     @property
@@ -106,7 +167,7 @@ class Review:
         return self._file.revision
 
     def refresh(self) -> None:
-        """Take in what others have changed. Raises DatasetError where the file cannot be read any more."""
+        """Take in what others have changed. Raises DatasetError if the file cannot be read any more."""
         self._file.refresh()
 
     def entries(self) -> list[Placed]:
@@ -145,7 +206,7 @@ class Review:
         return Entry(id="", kind="", document="", page=0, status="unreviewed", summary=shown, problem=why, broken=True)
 
     def counts(self) -> Counter[str]:
-        """How many entries have each status, and how many lines are broken."""
+        """Counts of entries by status, and of broken lines."""
         return Counter("broken" if placed.entry.broken else placed.entry.status for placed in self.entries())
 
     def change(self, number: int, seen: str, change: Change) -> int:
@@ -219,11 +280,11 @@ class Review:
             return replace(last, number=number)
 
     def can_undo(self) -> str:
-        """What `undo` would take back, in words; "" if nothing."""
+        """The change that `undo` would take back, in words; "" if there is none."""
         return self._history[-1].says if self._history else ""
 
     def others(self, tab: str, *, hidden: bool = False) -> int:
-        """How many other tabs have this file open; remembers that this one does."""
+        """Count the other tabs that have this file open, and remember that this one does."""
         now = time.monotonic()
         with self._lock:
             self._tabs = {name: until for name, until in self._tabs.items() if now < until}
@@ -238,5 +299,5 @@ class Review:
 
 
 def fingerprint(line: bytes) -> str:
-    """What identifies the content of a line."""
+    """A digest of the content of a line."""
     return hashlib.sha256(line).hexdigest()[:24]

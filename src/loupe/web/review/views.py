@@ -1,26 +1,78 @@
-"""What a browser gets to see of a review: the page, the list, one entry, all rendered here and escaped."""
+"""Views of a review for a browser: the page, the list, one entry and previews, all rendered here and escaped.
+
+Markdown and tables become HTML in a worker process: hostile text costs one preview.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
+import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from loupe.data.hub.katex import has_fonts, read_katex
-from loupe.errors import MissingToolError, PageError
+from loupe.engines.workers.isolation import WorkerPool, worker_pool
+from loupe.engines.workers.worker import Loaded
+from loupe.errors import EngineError, MissingToolError, PageError
 from loupe.report import markup
 from loupe.results.control_characters import PAGE_LISTS
+from loupe.typed import encode_json, json_decoder
+from loupe.types import Request
 from loupe.web.page_pictures import SIZES
 from loupe.web.responses import SHARED_FILES, static_files
 from loupe.web.review.entries import Entry, Field
-from loupe.web.review.session import Placed, Review
-from loupe.web.review.shown_documents import Documents
+from loupe.web.review.session import Documents, Placed, Review
+
+_SECONDS = 8.0
+
+
+class Preview(msgspec.Struct):
+    """Safe HTML, and what a reader must know about it."""
+
+    html: str = ""
+    notice: str = ""
+
+
+def load() -> Loaded:
+    """The worker's side."""
+    return Loaded(read=_read)
+
+
+def _read(request: Request) -> str:
+    from loupe.report.markup import render_markdown
+
+    rendered = render_markdown(request.text)
+    return encode_json(Preview(rendered.html, rendered.notice)).decode()
+
+
+class Previews:
+    """Renders texts. Use `previews`, which opens it."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+
+    async def render(self, text: str) -> Preview:
+        """The text as HTML, or why there is none."""
+        try:
+            output = await self._pool.ask(Request(id="preview", text=text), timeout=_SECONDS)
+        except EngineError as error:
+            return Preview(notice=f"No preview: {error.message}")
+        return json_decoder(Preview).decode(output.text)
+
+
+@asynccontextmanager
+async def previews() -> AsyncIterator[Previews]:
+    """One worker, none before the first preview."""
+    async with worker_pool("loupe.web.review.views:load", {}, workers=1, lazy=True) as pool:
+        yield Previews(pool)
+
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -48,7 +100,7 @@ class Group:
 
     @property
     def reviewed(self) -> int:
-        """How many have been decided."""
+        """The number of entries that have been decided."""
         return sum(row.entry.status != "unreviewed" for row in self.rows)
 
 
@@ -109,7 +161,7 @@ class Views:
         return self._render("list.html", groups=grouped(self._review.entries()))
 
     def state(self, rows: list[Placed] | None = None) -> JsonObject:
-        """What the head of the page says."""
+        """The state of the review, for the head of the page."""
         counts = Counter("broken" if row.entry.broken else row.entry.status for row in rows or self._review.entries())
         names = ("unreviewed", "verified", "rejected", "broken")
         return {
@@ -133,7 +185,7 @@ class Views:
         return self._detail(placed) if placed else None
 
     def changed(self, number: int, *, alone: bool) -> JsonObject:
-        """What a change led to; `alone` says that nothing else differs from what the page shows."""
+        """The outcome of a change; `alone` says that nothing else differs from what the page shows."""
         placed = self.placed(number)
         assert placed is not None
         row = self._render("row.html", row=placed)
@@ -217,7 +269,7 @@ def _counted(values: Any) -> list[tuple[str, int]]:
 
 
 def _math_note() -> str:
-    """Why equations are shown as source only, or without their fonts; "" if all is here."""
+    """The reason that equations are shown as source only, or without their fonts; "" if all is here."""
     try:
         read_katex()
     except MissingToolError as error:

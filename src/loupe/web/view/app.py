@@ -1,9 +1,11 @@
-"""The viewer as an application: pages, pieces of samples, and the one thing that is sent here: an edited answer."""
+"""The viewer as an application on a loopback address: pages, pieces of samples, and an edited answer sent here."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,17 +20,17 @@ from loupe.errors import LoupeError, PageError, RunError
 from loupe.report.collect import reference_of
 from loupe.typed import json_decoder
 from loupe.types import Sample
-from loupe.web.guard import POLICY
+from loupe.web import server
 from loupe.web.page_pictures import Pages as Pictures
 from loupe.web.page_pictures import page_pictures
 from loupe.web.responses import html, read_body, refused, static_answer
+from loupe.web.server import POLICY
 from loupe.web.view.board import Board
 from loupe.web.view.grid import Wanted, wanted_of
 from loupe.web.view.pages import LONGEST_EDITED, STATIC_FILES, Pages, sample_script
-from loupe.web.view.run_index import RunIndex
-from loupe.web.view.sample_page import Packers, drawings, payload_job
+from loupe.web.view.run_reader import RunIndex
+from loupe.web.view.sample_page import Packers, SupersededError, WhatIf, drawings, payload_job
 from loupe.web.view.shelf import Shelf
-from loupe.web.view.what_if import SupersededError, WhatIf
 
 #: As for reviewing; besides, drawings of formulas come as data, and filters are forms that go to this server.
 VIEW_POLICY = POLICY.replace("img-src 'self'", "img-src 'self' data:").replace(
@@ -86,7 +88,7 @@ def application(shelf: Shelf) -> Starlette:
 
 
 class _Handlers:
-    """What answers each address. Plain functions run in threads, because they read files."""
+    """The handlers of all addresses. Plain functions run in threads, because they read files."""
 
     pictures: Pictures
 
@@ -102,7 +104,7 @@ class _Handlers:
         self._what_if.close()
 
     def explained(self, request: Request, error: Exception) -> Response:
-        """What is wrong with the files, not with the viewer."""
+        """An error of the files, not of the viewer."""
         assert isinstance(error, LoupeError)
         status = 404 if isinstance(error, PageError) else 409
         if _is_for_a_person(request):
@@ -111,7 +113,7 @@ class _Handlers:
         return JSONResponse(said, status_code=status)
 
     def refused(self, request: Request, error: Exception) -> Response:
-        """What is not there, as a page for people and as JSON for scripts."""
+        """A refusal of what is not there: a page for people, JSON for scripts."""
         assert isinstance(error, HTTPException)
         if _is_for_a_person(request):
             text = error.detail[:1].upper() + error.detail[1:]
@@ -186,7 +188,7 @@ class _Handlers:
         return JSONResponse(self._read(request, drawings))
 
     def _read(self, request: Request, make: Callable[[Board, str, Sequence[RunIndex]], Made]) -> Made:
-        """What is made of a sample's records. Where a file was just written anew, it is looked at once more."""
+        """Make something of a sample's records. If a file was just written anew, it is looked at once more."""
         try:
             return make(*self._sample(request))
         except _CHANGED:
@@ -237,5 +239,19 @@ class _Handlers:
 
 
 def _is_for_a_person(request: Request) -> bool:
-    """Whether a browser asks for a page, and not a script for what is on one."""
+    """True if a browser asks for a page, and not a script for what is on one."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+async def serve(
+    roots: Sequence[Path], *, port: int, on_ready: Callable[[str], None], stop: asyncio.Event, measure: str = ""
+) -> None:
+    """Serve the runs below these folders, ranked by `measure`, until `stop` is set; see `loupe.web.server`."""
+    await server.serve(
+        application(Shelf(roots, measure)),
+        name="view",
+        ports=[port],
+        on_ready=on_ready,
+        stop=stop,
+        policy=VIEW_POLICY,
+    )

@@ -26,7 +26,7 @@ from loupe.results.groups import make_group
 from loupe.results.missing_data import missing_data
 from loupe.results.scored_here import NOT_HERE, marked
 from loupe.types import Measure, Sample, SampleScores
-from loupe.web.view.run_index import RunIndex, one_line
+from loupe.web.view.run_reader import RunIndex, one_line
 
 JsonObject: TypeAlias = dict[str, Any]
 Kept = TypeVar("Kept")

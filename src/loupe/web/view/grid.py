@@ -49,7 +49,7 @@ _MOST_VALUES = 60
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a person asked to see. `runs` are places among the runs of the board; empty: all."""
+    """A person's wishes. `runs` are places among the runs of the board; empty: all."""
 
     words: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
@@ -138,7 +138,7 @@ def chosen_rows(board: Board, wanted: Wanted) -> list[Row]:
 
 
 def _together(goods: Sequence[float | None], outcome: str) -> bool:
-    """Whether a sample is one that all runs failed, or on which they differ, if that was asked for."""
+    """True if all runs failed on a sample, or if they differ on it, as was asked for."""
     if outcome == "failed_by_all":
         return bool(goods) and all(good == 0 for good in goods)
     known = [good for good in goods if good is not None]

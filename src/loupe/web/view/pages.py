@@ -14,11 +14,11 @@ from loupe.report import page
 from loupe.web.responses import SHARED_FILES, static_files
 from loupe.web.view import grid, heat, run_page
 from loupe.web.view.board import Board, Row
-from loupe.web.view.compare_page import compare_context, compared_rows
 from loupe.web.view.grid import Wanted
-from loupe.web.view.run_index import RunIndex
+from loupe.web.view.run_reader import RunIndex
 from loupe.web.view.sample_page import address, sample_index
 from loupe.web.view.shelf import Shelf
+from loupe.web.view.two_runs import compare_context, compared_rows
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -93,7 +93,7 @@ class Pages:
         return group | {"published": group["published"][:_PUBLISHED], "unlisted": len(group["published"]) - _PUBLISHED}
 
     def refused(self, message: str, hint: str = "") -> str:
-        """What stands in place of a page that is not there."""
+        """The page in place of one that is not there."""
         return self._render("refused.html", None, "refused", message=message, hint=hint)
 
     def board(self, board: Board) -> str:

@@ -1,4 +1,4 @@
-"""What is to be seen of one run: how it went, sample after sample, what was set, and what of that is not as shipped."""
+"""The page of one run: how it went, sample after sample, what was set, and what of that is not as shipped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from loupe.typed import convert
 from loupe.types import FAILED, Estimate
 from loupe.web.view.board import Board, Cell
 from loupe.web.view.grid import NOT_ANSWERED, OUTCOMES, counted_outcome
-from loupe.web.view.run_index import RunIndex
+from loupe.web.view.run_reader import RunIndex
 from loupe.web.view.sample_page import address
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -85,7 +85,7 @@ def ordered(board: Board, run: RunIndex) -> list[tuple[str, int]]:
 
 
 def progress(board: Board, run: RunIndex) -> JsonObject:
-    """How far it has come, how fast, and what the scores say so far."""
+    """The progress of a run: how far, how fast, and what the scores say so far."""
     done, total, rate = len(run.answers), max(run.total, 1), run.rate() if run.state == "running" else None
     return {
         "done": done,
@@ -144,7 +144,7 @@ def _margin(estimate: Estimate, unit: str) -> str:
 
 
 def errors(board: Board, run: RunIndex) -> list[JsonObject]:
-    """What went wrong: each error once, those that differ in numbers alone together, the most frequent first."""
+    """The errors, each once, those that differ in numbers alone together, the most frequent first."""
     place = board.ordered().index(run)
     found: dict[tuple[str, str], list[Cell]] = {}
     for cell in (row.cells[place] for row in board.rows()):
@@ -182,7 +182,7 @@ def strip(board: Board, run: RunIndex) -> list[JsonObject]:
 
 
 def latency(run: RunIndex) -> JsonObject:
-    """How long answers took, as a histogram up to the 99th percentile."""
+    """The times of answers, as a histogram up to the 99th percentile."""
     seconds = seconds_of(run)
     figures = latency_figures(seconds)
     if len(seconds) < 2:
@@ -222,7 +222,7 @@ def _speed_so_far(run: RunIndex) -> list[tuple[str, str]]:
 
 
 def settings(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was set, without what is empty."""
+    """The settings, without empty ones."""
     kept = {name: value for name, value in profile.items() if value not in ("", None, [], {}, ())}
     return [(name, shown(value)) for name, value in sorted(kept.items()) if name not in ("prompts", "sources")]
 
@@ -234,7 +234,7 @@ def shown(value: Any) -> str:
 
 
 def changed(run: RunIndex) -> JsonObject:
-    """What is not as in the profile that Loupe ships, else as the kind of engine has it: (setting, there, here)."""
+    """The settings unlike those of the profile that we ship, else from the kind of engine: (setting, there, here)."""
     stored = dict(run.folder.info.profile)
     version, kind = str(stored.get("version", "")), str(stored.get("kind", ""))
     name = f"profile {version.partition('+')[0]}" if version else f"defaults of the engine kind {kind}"

@@ -9,25 +9,207 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
 from loupe.data.seals import is_sealed
-from loupe.errors import LoupeError
+from loupe.errors import LoupeError, RunError
 from loupe.files.folder import Folder
 from loupe.files.foreign import real_path
+from loupe.report.collect import SAMPLE_LIMIT
+from loupe.results.groups import Entrant
 from loupe.results.scored_here import result_of
 from loupe.runs.folder import MOST_MEASURES, PREDICTIONS, SCORES, SEAL, RunFolder, ScoresHead, counts_instead
 from loupe.runs.lock import LOCK
 from loupe.runs.places import Place, Places
 from loupe.typed import json_decoder
-from loupe.types import FAILED, UNDECODABLE, SampleScores, possible_tokens
-from loupe.web.view.growing import GrowingFile
-from loupe.web.view.run_index import Answered, RunIndex, one_line
+from loupe.types import FAILED, UNDECODABLE, Prediction, Result, SampleScores, possible_tokens
+
+#: Bytes that are held at once.
+_PORTION = 32 << 20
+
+
+@dataclass(slots=True)
+class GrowingFile:
+    """A file and how far it was read. A torn last line is left for the next look.
+
+    A file that has changed and not grown was written anew, also where its name and inode stayed.
+    """
+
+    folder: Folder
+    name: str
+    _inode: int = -1
+    _offset: int = 0
+    _changed: int = -1
+
+    def look(self) -> tuple[bool, Iterator[tuple[int, bytes]]]:
+        """Tell if the file was begun anew, and yield each new line with its offset, without its end; take all."""
+        try:
+            with self.folder.open(self.name) as file:
+                found = os.fstat(file.fileno())
+                same_size = found.st_size == self._offset and found.st_mtime_ns != self._changed
+                anew = found.st_ino != self._inode or found.st_size < self._offset or (same_size and self._offset > 0)
+                self._changed = found.st_mtime_ns
+                if anew:
+                    self._inode, self._offset = found.st_ino, 0
+        except FileNotFoundError:
+            gone = self._inode != -1
+            self._inode, self._offset = -1, 0
+            return gone, iter(())
+        return anew, self._lines(found.st_ino, found.st_size)
+
+    def _lines(self, inode: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """The whole lines from where the last look ended to `end`."""
+        if self._offset == end:
+            return
+        with self.folder.open(self.name) as file:
+            if os.fstat(file.fileno()).st_ino == inode:  # else the next look begins anew
+                file.seek(self._offset)
+                yield from self._portions(file, end)
+
+    def _portions(self, file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
+        rest = b""
+        while data := file.read(min(_PORTION, end - self._offset - len(rest))):
+            data = rest + data
+            start = 0
+            while (stop := data.find(b"\n", start)) >= 0:
+                if data[start:stop].strip():
+                    yield self._offset + start, data[start:stop]
+                start = stop + 1
+            self._offset += start
+            rest = data[start:]
+
+
+Stored = TypeVar("Stored", Prediction, SampleScores)
+
+#: Seconds over which the live rate is counted.
+_LIVE_SECONDS = 60.0
+
+
+_LONGEST_ERROR = 300
+
+
+def one_line(error: str) -> str:
+    """An error as lists show it."""
+    return " ".join(error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer: its class, how long it took, its tokens, when it came, and the error of one that failed."""
+
+    outcome: str
+    seconds: float
+    input_tokens: int | None
+    output_tokens: int | None
+    began: float | None
+    ended: float | None
+    lost: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunIndex:
+    """A run at one moment; nothing of it changes, so any thread may read it.
+
+    `serial` tells it from a later run in the same folder, `revision` from itself at other moments; `scored` counts how
+    often its scores changed; those of a large run stay on the disk. `foreign_rows`: some of them were not made here.
+    `state` is `done`, `running`, `stopped` (answers are missing) or `read` (all are there, not scored). `problem` says
+    what cannot be read any more of files that could be read before.
+    """
+
+    folder: RunFolder
+    key: str
+    serial: int = 0
+    revision: int = 0
+    scored: int = 0
+    foreign_rows: bool = False
+    state: str = "stopped"
+    problem: str = ""
+    result: Result | None = None
+    answers: Mapping[str, Answered] = field(default_factory=dict)
+    scores: Mapping[str, SampleScores] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
+    score_places: Places = field(default_factory=Places)
+
+    def entrant(self, name: str) -> Entrant:
+        """The run as the report's tables take it."""
+        return Entrant(
+            run=self.folder,
+            result=self.result,
+            predictions=self.places,
+            scores=self.score_places,
+            known=self.scores if self.holds_scores else None,
+            name=name,
+        )
+
+    def prediction_of(self, ident: str) -> Prediction | None:
+        """The whole record of one sample. Raises RunError where another one stands there now."""
+        place = self.places.get(ident)
+        found = self.folder.read_prediction(place) if place else None
+        return self._same(found, ident)
+
+    def scores_of(self, ident: str) -> SampleScores | None:
+        """All scores of one sample. Raises RunError where others stand there now."""
+        place = self.score_places.get(ident)
+        found = self.folder.read_scores(place) if place else None
+        return self._same(found, ident)
+
+    def _same(self, found: Stored | None, ident: str) -> Stored | None:
+        if found is not None and found.sample != ident:
+            raise RunError(f"{self.folder.path} was rewritten")
+        return found
+
+    @property
+    def is_of_others(self) -> bool:
+        """True if the scores came from elsewhere: by the result, or while there is none, by the scores themselves."""
+        return self.foreign_rows if self.result is None else not self.result.scored_here
+
+    @property
+    def total(self) -> int:
+        """The number of samples that were asked for."""
+        return self.folder.info.total or len(self.answers)
+
+    @property
+    def is_large(self) -> bool:
+        """True if it has more samples than are shown one by one."""
+        return self.folder.info.total > SAMPLE_LIMIT
+
+    @property
+    def holds_scores(self) -> bool:
+        """True if `scores` has all of them; of a large run, or one with very many, the rest stays on the disk."""
+        return len(self.scores) == len(self.score_places)
+
+    def counts_of(self, ident: str) -> SampleScores | None:
+        """The scores of one sample, perhaps without details."""
+        return self.scores.get(ident) or self.scores_of(ident)
+
+    @contextmanager
+    def reader(self) -> Iterator[Callable[[str], SampleScores | None]]:
+        """`counts_of` for many."""
+        if self.holds_scores:
+            yield self.scores.get
+            return
+        with self.folder.score_reader() as read:
+            yield (
+                lambda ident: self._same(read(self.score_places[ident]), ident) if ident in self.score_places else None
+            )
+
+    def failed(self) -> int:
+        """Samples that ended without an answer."""
+        return sum(answer.outcome in FAILED for answer in self.answers.values())
+
+    def rate(self) -> float | None:
+        """Answers per second of the last minute; None if none came."""
+        now = time.time()
+        ended = [one.ended for one in self.answers.values() if one.ended and 0 <= now - one.ended <= _LIVE_SECONDS]
+        return len(ended) / min(_LIVE_SECONDS, max(now - min(ended), 1.0)) if ended else None
+
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 Stamp = tuple[int, int, int]
@@ -40,7 +222,7 @@ _MOST_HELD = 250_000
 
 
 class _Head(msgspec.Struct, rename={"outcome": "class"}):
-    """What lists and strips need of a prediction; its text stays on the disk."""
+    """The little of a prediction that lists and strips need; its text stays on the disk."""
 
     sample: str
     outcome: str
@@ -113,7 +295,7 @@ class RunReader:
         return replace(found, result=result_of(found.folder), scored=found.scored + 1)
 
     def _is_new(self, name: str) -> bool:
-        """Whether the file is another one than at the last look; what was wrong with that one is past then."""
+        """True if the file is another one than at the last look; what was wrong with that one is past then."""
         try:
             stat = (self.index.folder.path / name).stat()
             stamp = stat.st_ino, stat.st_mtime_ns, stat.st_size
@@ -189,7 +371,7 @@ class RunReader:
     def _records(
         self, file: GrowingFile, kind: type[Record], name: str
     ) -> tuple[bool, Iterator[tuple[int, int, Record]]]:
-        """Whether the file was begun anew, and its new records with offset and length; a damaged one is a problem."""
+        """Tell if the file was begun anew; its new records with offset and length; a damaged one is a problem."""
         anew, lines = file.look()
         if anew:
             self._problems.pop(name, None)
@@ -206,7 +388,7 @@ class RunReader:
         return anew, records()
 
     def _is_spoiled(self, name: str, anew: bool) -> bool:
-        """Whether this is a file with damaged lines that came in place of one that was whole."""
+        """True if a file with damaged lines came in place of one that was whole."""
         if anew and self.readable and name in self._problems:
             self._spoiled.add(name)
         elif anew:
@@ -223,7 +405,7 @@ def _state(run: RunIndex) -> str:
 
 
 def _is_running(files: Folder) -> bool:
-    """Whether the process that took the lock lives. The lock itself is not tried: a run that begins might meet that."""
+    """True if the process that took the lock lives. The lock is not tried: a run that begins might meet that."""
     try:
         with files.open(LOCK) as lock:
             pid, taken = int(lock.read(32).decode("ascii").strip() or 0), os.fstat(lock.fileno()).st_mtime
@@ -240,7 +422,7 @@ def _is_running(files: Folder) -> bool:
 
 
 def _began(pid: int) -> float | None:
-    """When a process began, where the system tells (Linux)."""
+    """The time when a process began, if the system tells (Linux)."""
     try:
         ticks = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
         uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
@@ -251,7 +433,7 @@ def _began(pid: int) -> float | None:
 
 
 def _key(path: Path, root: Path) -> str:
-    """What addresses call the run: readable, and different for each folder."""
+    """The name of the run in addresses: readable, and different for each folder."""
     try:
         name = str(path.relative_to(root))
     except ValueError:

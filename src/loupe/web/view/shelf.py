@@ -13,8 +13,7 @@ from loupe.errors import RunError
 from loupe.results.groups import tell_apart
 from loupe.runs.folder import find_runs
 from loupe.web.view.board import Board, board_ident, board_key
-from loupe.web.view.run_index import RunIndex
-from loupe.web.view.run_reader import RunReader
+from loupe.web.view.run_reader import RunIndex, RunReader
 
 _SECONDS = 1.0
 
@@ -31,7 +30,7 @@ class Look:
     stamp: str = ""
 
     def title(self, board: Board) -> str:
-        """What the board is called, told apart from others of the same benchmark."""
+        """The name of the board, told apart from others of the same benchmark."""
         same = {key: replace(other.group()) for key, other in self.boards.items() if other.ident[0] == board.ident[0]}
         tell_apart(list(same.values()))
         return same[board.key].title if board.key in same else board.group().title

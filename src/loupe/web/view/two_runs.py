@@ -1,24 +1,27 @@
-"""Two runs against each other, sample by sample: who wins where, by how much, and what the whole says of it."""
+"""Two runs against each other, sample by sample: wins, by how much, what the whole says of it, and their page."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from urllib.parse import urlencode
 
 from loupe.errors import LoupeError
 from loupe.report.leaderboard import round_step
 from loupe.report.svg_parts import shortened
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.sections import format_value
-from loupe.results.visible_differences import difference_cells, no_ranks, visible_differences
+from loupe.results.unverified import unverified_warning
+from loupe.results.visible_differences import difference_cells, no_ranks, signed, visible_differences
 from loupe.stats.comparison import Difference
 from loupe.types import FAILED, Measure
 from loupe.web.view.board import Board, Cell, Row
-from loupe.web.view.grid import NOT_ANSWERED, OUTCOMES
-from loupe.web.view.run_index import RunIndex
+from loupe.web.view.grid import NOT_ANSWERED, OUTCOMES, page_number
+from loupe.web.view.run_reader import RunIndex
+from loupe.web.view.sample_page import address
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -46,7 +49,7 @@ class Pair:
 
     @property
     def failed(self) -> tuple[bool, bool]:
-        """Whether there is no answer in A, and in B."""
+        """True for A, and for B, if there is no answer."""
         return self.a.outcome in NOT_ANSWERED, self.b.outcome in NOT_ANSWERED
 
     @property
@@ -107,7 +110,7 @@ def in_order(pairs: list[Pair], order: str) -> list[Pair]:
 
 
 def counts(pairs: list[Pair]) -> Counter[str]:
-    """How many pairs there are of each kind, and how many failed in A and in B."""
+    """Counts of pairs of each kind, and of those that failed in A and in B."""
     found = Counter(pair.kind for pair in pairs)
     found["failed_a"] = sum(pair.failed[0] for pair in pairs)
     found["failed_b"] = sum(pair.failed[1] for pair in pairs)
@@ -162,7 +165,7 @@ def _tick(value: float, measure: Measure) -> str:
 
 
 def whole(board: Board, a: RunIndex, b: RunIndex) -> JsonObject:
-    """What `loupe compare A B` says of B against A; nothing where it says nothing."""
+    """The verdict of `loupe compare A B` on B against A; nothing if it has none."""
     return board.kept((a.serial, a.scored, b.serial, b.scored), lambda: _whole(board, a, b))
 
 
@@ -201,3 +204,69 @@ def _line(measure: Measure, found: Difference, samples: int) -> JsonObject:
         "b": format_value(found.value_a, measure.unit, of=samples),
         **dict(zip(("difference", "interval", "p", "verdict"), cells, strict=True)),
     }
+
+
+def compare_context(board: Board, query: Mapping[str, str]) -> JsonObject:
+    """Everything that the page shows."""
+    runs = board.ordered()
+    keys = [run.key for run in runs]
+    a = keys.index(query["a"]) if query.get("a") in keys else min(1, len(runs) - 1)
+    b = keys.index(query["b"]) if query.get("b") in keys else 0
+    gone = any(query.get(name) and query[name] not in keys for name in ("a", "b"))
+    order = _order(query)
+    measures = [] if gone or a == b else told(board, a, b)
+    measure = _measure(measures, query)
+    found = pairs_of(board, a, b, measure) if measure else []
+    kept = {"a": keys[a], "b": keys[b], "order": order}
+    kept |= {"measure": measure.name} if measure and len(measures) > 1 else {}
+    listed = in_order(found, order)
+    pages = max(1, -(-len(listed) // PAGE))
+    number = min(page_number(query), pages)
+    inside = urlencode({**kept, "three": 1})
+    return {
+        "runs": [(run, board.labels[run.key]) for run in runs],
+        "unverified": unverified_warning(board.group().results),
+        "a": a,
+        "b": b,
+        "gone": gone,
+        "told": measures,
+        "measure": measure if found else None,
+        "counts": counts(found),
+        "total": len(found),
+        "everything": len(board.rows()),
+        "plot": scatter(found, measure, [board.labels[keys[each]] for each in (a, b)]) if measure and found else None,
+        "whole": whole(board, runs[a], runs[b]) if found else NOTHING,
+        "rows": listed[(number - 1) * PAGE : number * PAGE],
+        "said": lambda cell, value: said(cell, value, measure) if measure else "",
+        "gain": lambda pair: _gain(pair, measure),
+        "place": lambda ident: f"{address(board, 'sample', ident)}&{inside}",
+        "orders": ORDERS,
+        "order": order,
+        "number": number,
+        "pages": pages,
+        "turn": lambda to: f"/b/{board.key}/compare?{urlencode({**kept, 'page': to})}",
+    }
+
+
+def compared_rows(board: Board, places: Sequence[int], query: Mapping[str, str]) -> list[Row]:
+    """The samples as the page lists them, then all others."""
+    a, b = places
+    measure = _measure(told(board, a, b), query)
+    found = pairs_of(board, a, b, measure) if measure else []
+    rows = [pair.row for pair in in_order(found, _order(query))]
+    listed = {row.ident for row in rows}
+    return [*rows, *(row for row in board.rows() if row.ident not in listed)]
+
+
+def _order(query: Mapping[str, str]) -> str:
+    return query.get("order", "") if query.get("order", "") in ORDERS else "losses"
+
+
+def _measure(told: Sequence[tuple[Measure, int]], query: Mapping[str, str]) -> Measure | None:
+    """The measure that was chosen, else the one that tells of the most samples."""
+    chosen = next((measure for measure, _ in told if measure.name == query.get("measure")), None)
+    return chosen or (told[0][0] if told else None)
+
+
+def _gain(pair: Pair, measure: Measure | None) -> str:
+    return "–" if pair.kind == "none" or measure is None else signed(pair.gain, measure.unit)
