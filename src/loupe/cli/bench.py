@@ -21,6 +21,7 @@ from loupe.benchmarks.registry import (
 from loupe.cli.shared.lazy import SuggestingGroup
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, say, table
 from loupe.errors import DatasetError, LoupeError, UsageError, word
+from loupe.quantities import counted
 from loupe.types import Benchmark
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _show_problems(place: Path, problems: Sequence[str], hint: str, *, json: boo
         for problem in problems:
             print_line(problem)
     if problems:
-        raise DatasetError(f"{place}: {len(problems)} problem{'s' if len(problems) > 1 else ''}", hint=hint)
+        raise DatasetError(f"{place}: {counted(len(problems), 'problem')}", hint=hint)
 
 
 def is_here(name: str) -> bool:

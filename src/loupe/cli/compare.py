@@ -16,6 +16,7 @@ from loupe.cli.shared.output import as_json, json_option, plain_option, runs_opt
 from loupe.cli.shared.run_paths import RunPath, exit_with, is_root, readable_runs
 from loupe.cli.shared.summaries import Summaries, summary_options
 from loupe.errors import UsageError, word
+from loupe.quantities import counted
 from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.group_titles import shown_version
@@ -208,7 +209,7 @@ def _measured(compared: Compared, pair: Pair, base: str) -> Section:
         better = compared.directions.get(name, True)
         rows.append([*cells, *difference_cells(found, unit, higher_is_better=better)])
     read = pair.samples - pair.failed
-    count = f"{read:,} sample{'' if read == 1 else 's'}"
+    count = counted(read, "sample")
     failed = (
         f", and {pair.failed:,} that failed and count{'s' if pair.failed == 1 else ''} as empty" if pair.failed else ""
     )

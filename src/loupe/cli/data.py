@@ -22,10 +22,11 @@ from loupe.cli.shared.output import (
     say,
     table,
 )
-from loupe.cli.shared.transfers import counting, fetch, files_text, show_survey, size_text
+from loupe.cli.shared.transfers import counting, fetch, show_survey
 from loupe.errors import DatasetError, UsageError, word
 from loupe.files.default_places import default_place
 from loupe.files.foreign import real_path
+from loupe.quantities import counted, size
 
 if TYPE_CHECKING:
     from loupe.data.hub.download import Order
@@ -166,7 +167,7 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
         if not json:
             for item in findings:
                 print_line(f"{root / item.path}: {item.problem}{f' ({item.detail})' if item.detail else ''}")
-            right = f"{len(manifest.files) - len(bad):,} of {files_text(len(manifest.files))}"
+            right = f"{len(manifest.files) - len(bad):,} of {counted(len(manifest.files), 'file')}"
             say(f"{root}: {right} {_compared(origin, manifest)}")
             for line in sizes:
                 say(f"{root}: {line}")
@@ -199,14 +200,14 @@ def pack(name: str, output: Path | None, json: bool, plain: bool) -> None:
         raise DatasetError(f"{root}: no such folder", hint=f"download it: loupe data get {word(name)}")
     target = output or default_place(f"{real_path(root).name}.tar")
     known = has_manifest(root)
-    size = read_manifest(root).size if known else sum((root / path).stat().st_size for path in files_below(root)) * 2
-    with counting(str(target), size, plain=plain) as tell:
+    most = read_manifest(root).size if known else sum((root / path).stat().st_size for path in files_below(root)) * 2
+    with counting(str(target), most, plain=plain) as tell:
         manifest, digest = write(root, target, ident=real_path(root).name, tell=tell)
     if json:
         as_json({"file": str(target), "sha256": digest, "files": len(manifest.files), "bytes": manifest.size})
         return
     print_data(f"{digest}  {target}")
-    say(f"{files_text(len(manifest.files))}, {size_text(manifest.size)}; there: loupe data unpack {word(target.name)}")
+    say(f"{counted(len(manifest.files), 'file')}, {size(manifest.size)}; there: loupe data unpack {word(target.name)}")
 
 
 @command.command("unpack")
@@ -234,7 +235,7 @@ def unpack(file: Path, to: Path | None, json: bool, plain: bool) -> None:
         facts = {"id": manifest.id, "files": len(manifest.files), "bytes": manifest.size, "sizes": sizes}
         as_json({"folder": str(root), **facts})
     else:
-        say(f"{root}: {files_text(len(manifest.files))}, {size_text(manifest.size)}, all match the pack")
+        say(f"{root}: {counted(len(manifest.files), 'file')}, {size(manifest.size)}, all match the pack")
         for line in sizes:
             say(f"{root}: {line}")
 
@@ -335,7 +336,7 @@ def _describe(dataset: DataSet) -> dict[str, str]:
     if has_manifest(root):
         manifest = read_manifest(root)
         state = _UNPROVEN.get(origin_of(root), "yes")
-        return facts | {"state": state, "size": size_text(manifest.size), "revision": manifest.revision}
+        return facts | {"state": state, "size": size(manifest.size), "revision": manifest.revision}
     begun = root.with_name(f"{root.name}.partial").exists()
     state = "begun" if begun else "not made by Loupe" if root.exists() else "no"
     return facts | {"state": state, "size": "", "revision": ""}

@@ -23,6 +23,7 @@ from loupe.errors import UnsafeFileError
 from loupe.files.default_places import RUNS
 from loupe.files.folder import Folder
 from loupe.helpers import said_by
+from loupe.quantities import size
 
 PACKAGE = "loupe-ocr"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -261,7 +262,7 @@ def _profiles() -> Iterator[Check]:
 def _environments() -> Iterator[Check]:
     """uv, which makes environments of engines, and those that are installed."""
     from loupe.engines.environments.making import uv_command
-    from loupe.engines.environments.places import made, megabytes
+    from loupe.engines.environments.places import made
     from loupe.errors import MissingToolError
 
     try:
@@ -269,7 +270,7 @@ def _environments() -> Iterator[Check]:
     except MissingToolError as error:
         yield Check(part="tool", name="uv", here=False, detail="for loupe engine install", fix=error.hint)
     for name, folder, record in made():
-        detail = f"{megabytes(record.size)}, Python {record.python}, {folder}" if record else f"unfinished: {folder}"
+        detail = f"{size(record.size)}, Python {record.python}, {folder}" if record else f"unfinished: {folder}"
         fix = f"loupe engine remove {name}"
         yield Check(part="engine", name=name, here=record is not None, detail=detail, fix=fix)
 
@@ -287,7 +288,7 @@ def _folders(runs: Path) -> Iterator[Check]:
     for name, folder in (("runs", runs), ("cache", cache_folder())):
         nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
         writable = nearest.is_dir() and os.access(nearest, os.W_OK)
-        free = shutil.disk_usage(nearest).free / 1e9
+        free = shutil.disk_usage(nearest).free
         fix = f"chmod u+w {nearest}" if nearest.is_dir() else f"mv {nearest} {nearest}.old"
-        detail = f"{folder}, {free:,.0f} GB free" if writable else f"{nearest} is not writable"
+        detail = f"{folder}, {size(free)} free" if writable else f"{nearest} is not writable"
         yield Check(part="folder", name=name, here=writable, detail=detail, fix=fix, required=name == "runs")

@@ -11,6 +11,7 @@ from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError, did_you_mean, word
 from loupe.files.default_places import default_place
+from loupe.quantities import counted
 
 if TYPE_CHECKING:
     from loupe.results.exports.answers_and_results import Exported
@@ -196,7 +197,7 @@ def _export_table(runs: tuple[Path, ...], file: Path, *, parquet: bool, raw: boo
         as_json(written)
         return
     print_data(written.file)
-    say(f"{written.samples:,} samples of {len(folders):,} run{'' if len(folders) == 1 else 's'}")
+    say(f"{written.samples:,} samples of {counted(len(folders), 'run')}")
 
 
 def _export_to_hub(runs: tuple[Path, ...], root: Path, *, json: bool) -> None:

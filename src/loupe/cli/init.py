@@ -13,6 +13,7 @@ from loupe.benchmarks.folders.own.config import FIELD_TYPES
 from loupe.cli.shared.output import as_json, json_option, print_line, prompt, say
 from loupe.errors import UsageError, did_you_mean, word
 from loupe.files.file_names import same_form
+from loupe.quantities import counted
 
 if TYPE_CHECKING:
     from loupe.benchmarks.folders.own.config import FieldType, Task
@@ -116,8 +117,8 @@ def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_
     from loupe.benchmarks.folders.own.folder_files import reasons
     from loupe.benchmarks.folders.own.starting import FIRST_PAGES, cut_documents, same_names
 
-    documents = _count(len(found.documents), "document")
-    print_line(f"{folder}: {documents}, {_count(samples, 'sample')}, task {beginning.task}")
+    documents = counted(len(found.documents), "document")
+    print_line(f"{folder}: {documents}, {counted(samples, 'sample')}, task {beginning.task}")
     for line in reasons(found.left_out):
         say(f"left out {line}")
     for line in reasons(found.remarks):
@@ -129,7 +130,7 @@ def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_
     if cut := cut_documents(found, beginning):
         shown = beginning.pages or FIRST_PAGES[beginning.task]
         used = "only the first page is" if shown == 1 else f"only the first {shown} pages are"
-        say(f"{_count(cut, 'document')} with more pages: {used} used (--pages N)")
+        say(f"{counted(cut, 'document')} with more pages: {used} used (--pages N)")
     wrote = (
         f"{folder / SAMPLES}, as {folder / CONFIG} asks" if is_settled else f"{folder / CONFIG} and {folder / SAMPLES}"
     )
@@ -248,7 +249,3 @@ def next_step(folder: Path, beginning: Beginning, found: Found) -> str:
 
     review = f"tests {word(folder / FACTS)}" if beginning.task == TASK else word(folder)
     return f"next: loupe draft {word(folder)} {draft_engine(beginning.task)}, then loupe review {review}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import word
 from loupe.files.default_places import default_place
+from loupe.quantities import counted, size
 
 
 @click.command("pack")
@@ -39,9 +40,9 @@ def command(run: Path, output: Path | None, with_truth: bool, json: bool) -> Non
     folder = open_run(run)
     target = output or default_place(pack_name(folder.info))
     count = write_pack(folder, target, with_truth=with_truth)
-    size = target.stat().st_size
+    packed = target.stat().st_size
     if json:
-        as_json({"file": str(target), "files": count, "bytes": size})
+        as_json({"file": str(target), "files": count, "bytes": packed})
         return
     print_data(target)
-    say(f"{count:,} files, {size / 1e6:,.1f} MB; to score it again: loupe score {word(target)}")
+    say(f"{counted(count, 'file')}, {size(packed)}; to score it again: loupe score {word(target)}")

@@ -10,6 +10,7 @@ from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.output import as_json, json_option, print_data, say
 from loupe.cli.shared.run_paths import RunPath, exit_with, readable_runs
 from loupe.files.default_places import default_place
+from loupe.quantities import counted, size
 
 
 @click.command("report")
@@ -38,11 +39,11 @@ def command(
     from loupe.report.html import write_report
 
     write_report(found, output, embed=embed, published=with_published, measure=by_measure)
-    size = output.stat().st_size
+    written = output.stat().st_size
     if json:
-        shown = {"report": str(output), "runs": [str(path) for path in found], "bytes": size}
+        shown = {"report": str(output), "runs": [str(path) for path in found], "bytes": written}
         as_json(shown | ({"left_out": left_out} if left_out else {}))
     else:
         print_data(output)
-        say(f"{len(found)} run{'s' if len(found) > 1 else ''}, {size / 1e6:.1f} MB")
+        say(f"{counted(len(found), 'run')}, {size(written)}")
     exit_with(left_out)

@@ -9,6 +9,7 @@ import click
 from loupe.cli.shared.errors import BELOW, MISSING
 from loupe.cli.shared.output import as_json, json_option, plain_option, say, table
 from loupe.data.extras import install_command
+from loupe.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ def command(context: click.Context, /, benchmarks: tuple[str, ...], everything: 
             for sentence in one.deviations:
                 say(f"{one.benchmark}: {sentence}")
             for reason, count in one.missing.items():
-                say(f"{one.benchmark}: {count:,} case{'' if count == 1 else 's'} not compared: {reason}")
+                say(f"{one.benchmark}: {counted(count, 'case')} not compared: {reason}")
         if not benchmarks and (without := sorted(set(benchmark_names()) - set(verifiable()))):
             say(f"not checked, because Loupe has no cases for them: {', '.join(without)}")
         say(_total(found))

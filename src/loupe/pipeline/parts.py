@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from loupe.quantities import percent
 from loupe.runs.folder import RunFolder
 from loupe.runs.places import Place
 from loupe.types import FAILED
@@ -58,7 +59,7 @@ def _losses(seen: Mapping[str, int]) -> list[str]:
     if not seen["lost"]:
         return []
     # Vendors' packages tell what was lost, and not always of how many.
-    share = f" ({100 * seen['lost'] / (seen['lost'] + seen['read']):.1f} %)" if seen["read"] else ""
+    share = f" ({percent(seen['lost'] / (seen['lost'] + seen['read']))})" if seen["read"] else ""
     return [f"{seen['lost']:,} regions{share} on {seen['pages with losses']:,} pages were lost: their text is missing"]
 
 

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from loupe import __version__
 from loupe.hooks import called
+from loupe.quantities import counted
 from loupe.report import leaderboard
 from loupe.report.collect import SampledGroup
 from loupe.report.tradeoffs import FULL, NARROW, WIDTH, Tradeoff, heading, left_over, tradeoff_svg, tradeoffs
@@ -285,13 +286,9 @@ def _byline(groups: Sequence[SampledGroup]) -> str:
     """Engines and samples in one line."""
     engines = len({entrant.label for group in groups for entrant in group.entrants})
     samples = sum(len(group.summary) for group in groups)
-    said = [_count(engines, "engine"), _count(samples, "sample")]
+    said = [counted(engines, "engine"), counted(samples, "sample")]
     said += [f"version {shown_version(groups[0].entrants[0].run.info.version)}"] if len(groups) == 1 else []
     return " · ".join(said)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _caption(group: Group, compared: Standings | None) -> str:

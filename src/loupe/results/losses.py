@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loupe.quantities import percent, points
 from loupe.results.costs import Costs
 from loupe.results.groups import Group
 from loupe.types import Measure, Result
@@ -75,10 +76,10 @@ def loss_table(
         rows=[
             LossRow(
                 sample=sample,
-                cost=points(costs.by_sample[sample], measure.unit),
+                cost=in_unit(costs.by_sample[sample], measure.unit),
                 bar=round(100 * costs.by_sample[sample] / costs.by_sample[shown[0]], 1),
                 parts=[
-                    points(costs.parts[sample][part.name], measure.unit) if part.name in costs.parts[sample] else ""
+                    in_unit(costs.parts[sample][part.name], measure.unit) if part.name in costs.parts[sample] else ""
                     for part in names
                 ],
             )
@@ -89,8 +90,8 @@ def loss_table(
 
 def _sentence(costs: Costs, shown: Sequence[str], measure: Measure) -> str:
     """What the samples that are shown cost together."""
-    together = points(sum(costs.by_sample[sample] for sample in shown), measure.unit)
-    lost, count = points(costs.lost, measure.unit, named=True), len(costs.by_sample)
+    together = in_unit(sum(costs.by_sample[sample] for sample in shown), measure.unit)
+    lost, count = in_unit(costs.lost, measure.unit, named=True), len(costs.by_sample)
     if count == 1:
         return f"The only faulty sample costs {together} of the {lost} lost"
     subject = f"These {len(shown)} of {count:,} faulty samples" if count > len(shown) else f"All {count} faulty samples"
@@ -102,10 +103,10 @@ def _without(costs: Costs, titles: Mapping[str, str]) -> str:
     return f"{missing}: not computed, so its share of {titles[costs.measure]} is not included." if missing else ""
 
 
-def points(value: float, unit: str, *, named: bool = False) -> str:
+def in_unit(value: float, unit: str, *, named: bool = False) -> str:
     """A loss in the unit of its measure: fractions in points of a hundred."""
     if unit == "fraction":
-        return f"{100 * value:.2f}" + (" points" if named else "")
+        return points(value, 2) + (" points" if named else "")
     return f"{value:.4g}"
 
 
@@ -131,7 +132,7 @@ def _rates(figures: Mapping[str, Any]) -> dict[str, str]:
     single = {name: value for name, value in figures.items() if _is_figure(value)}
     found = {name.replace("_", " "): _figure(value) for name, value in single.items()}
     if half is not None and "overall" in figures:
-        found["overall"] = f"{100 * figures['overall']:.1f} % ± {100 * half:.1f}"
+        found["overall"] = f"{percent(figures['overall'])} ± {points(half)}"
     if status := figures.get("official_status"):
         found["overall"] = f"{found.get('overall', '–')}; the official program prints {status}"
     for name, table in figures.items():
@@ -139,7 +140,7 @@ def _rates(figures: Mapping[str, Any]) -> dict[str, str]:
         for row, value in rows if all(isinstance(value, dict) and "rate" in value for _, value in rows) else ():
             count = value.get("total", value.get("tests"))
             part = f"{value['passed']:,} of {count:,}" if "passed" in value else f"of {count:,}"
-            found[f"{_ONE_OF.get(name, name)} {row}"] = f"{100 * value['rate']:.1f} % ({part})"
+            found[f"{_ONE_OF.get(name, name)} {row}"] = f"{percent(value['rate'])} ({part})"
     return found
 
 

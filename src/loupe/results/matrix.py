@@ -19,6 +19,7 @@ from itertools import product
 import msgspec
 
 from loupe.benchmarks.registry import benchmark_ids, get_benchmark
+from loupe.quantities import percent
 from loupe.results.group_titles import shown_version
 from loupe.results.headline import check_measure, has_value, headline_of, why_nothing
 from loupe.results.scored_here import marks, result_of
@@ -304,7 +305,7 @@ def _blocks(columns: list[list[str]], first: int, width: int | None) -> Iterator
 
 def _alarms(matrix: Matrix) -> list[Section]:
     rows = [
-        (row.engine, name, f"{cell.failed:,} of {cell.total:,}", f"{100 * cell.failed / cell.total:.1f} %")
+        (row.engine, name, f"{cell.failed:,} of {cell.total:,}", percent(cell.failed / cell.total))
         for row in matrix.rows
         for name, cell in row.cells.items()
         if cell.total and cell.failed > ALARMING * cell.total

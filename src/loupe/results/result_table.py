@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loupe.quantities import points
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.published import NO_VALUE, format_published, origin, source_numbers, source_of
 from loupe.results.scored_here import where_scored
@@ -91,7 +92,7 @@ def _published_row(row: PublishedRow, columns: Sequence[str], units: Mapping[str
 def _cell(value: float | None, unit: str | None, *, of: int = 0) -> str:
     if value is None or unit in ("number", "count"):
         return format_value(value, unit or "number", of=of)
-    return f"{100 * value:.1f}"
+    return points(value)
 
 
 def _published_cell(row: PublishedRow, measure: str, unit: str | None) -> str:
@@ -101,4 +102,4 @@ def _published_cell(row: PublishedRow, measure: str, unit: str | None) -> str:
 
 
 def _points(half_width: float | None) -> str:
-    return "–" if half_width is None else f"{100 * half_width:.1f}"
+    return "–" if half_width is None else points(half_width)

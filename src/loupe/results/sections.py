@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from loupe.quantities import counted, percent
 from loupe.results.group_titles import listed, shown_version
 from loupe.results.scored_here import marked
 from loupe.results.speed import speed_rows
@@ -87,7 +88,7 @@ def format_value(value: float | None, unit: str, *, of: int = 0) -> str:
     if value is None:
         return "–"
     if unit == "fraction":
-        return f"{round(100 * value, 2) + 0.0:.2f} %"
+        return percent(value, 2)
     decimals = 1 if unit == "count" else 3
     number = f"{round(value, decimals) + 0.0:,.{decimals}f}".rstrip("0").rstrip(".")
     return f"{number} / {of:,}" if unit == "count" and of else number
@@ -150,7 +151,7 @@ def failed_cell(failed: int, total: int, refused: int) -> str:
     >>> failed_cell(3, 12, 2)
     '3 of 12 (refused 2, 16.7 %)'
     """
-    of = f" (refused {refused:,}, {100 * refused / max(total, 1):.1f} %)" if refused else ""
+    of = f" (refused {refused:,}, {percent(refused / max(total, 1))})" if refused else ""
     return f"{failed:,} of {total:,}{of}"
 
 
@@ -193,7 +194,7 @@ def _measures(result: Result) -> Section:
         margin = "" if margin == interval else margin
         rows.append((f"{name} {arrow}", format_estimate(estimate, unit), margin, interval, f"{estimate.n:,}"))
     unread = unread_count(result)
-    count = result.part or f"{result.total:,} sample{'s' if result.total != 1 else ''}"
+    count = result.part or counted(result.total, "sample")
     read = count
     if unread:
         of = (
@@ -336,10 +337,10 @@ def _not_as_it_is(result: Result) -> Section | None:
     failed = failed_count(result) - unread
     rows = []
     if unread:
-        rows.append(("not read", f"{unread:,} of {result.total:,}", f"{100 * unread / total:.1f} %", "not yet scored"))
+        rows.append(("not read", f"{unread:,} of {result.total:,}", percent(unread / total), "not yet scored"))
     if failed:
         counted = _FAILED_ARE[result.failed_are]
-        rows.append(("failed", f"{failed:,} of {result.total:,}", f"{100 * failed / total:.1f} %", counted))
+        rows.append(("failed", f"{failed:,} of {result.total:,}", percent(failed / total), counted))
     counts = {**result.outcomes, "scorer": _broken(result)}
     counts["missing"] = counts.get("missing", 0) - unread
     # Nothing is the right answer to a page with nothing on it.
@@ -348,7 +349,7 @@ def _not_as_it_is(result: Result) -> Section | None:
         count = counts.get(name, 0)
         if count:
             label = f"  {name}" if name in (*FAILED, "scorer") else name
-            rows.append((label, f"{count:,} of {result.total:,}", f"{100 * count / total:.1f} %", words))
+            rows.append((label, f"{count:,} of {result.total:,}", percent(count / total), words))
     alarm = failed + unread > ALARMING * result.total
     return Section(title="failed or incomplete answers", rows=rows, alarm=alarm) if rows else None
 
@@ -368,7 +369,7 @@ def _beside(result: Result) -> Section | None:
             continue
         share = result.diagnostics.get(f"{name}_share")
         text = format_diagnostic(name, value)
-        rows.append((name.replace("_", " "), text if share is None else f"{text} ({100 * share:.1f} %)"))
+        rows.append((name.replace("_", " "), text if share is None else f"{text} ({percent(share)})"))
     rows += speed_rows(result)
     return Section(title="beside the score", rows=rows) if rows else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loupe.quantities import duration
 from loupe.results.sections import format_value
 
 if TYPE_CHECKING:
@@ -44,13 +45,3 @@ def _live_rate(progress: Progress) -> str:
     """The rate of the last seconds, where it is not the mean."""
     live = progress.live_rate
     return "" if live is None else f" (now {live:.2f})"
-
-
-def duration(seconds: float | None) -> str:
-    """`42 s`, `2 min 05 s` or `1 h 12 min`."""
-    whole = round(seconds or 0.0)
-    if whole < 100:
-        return f"{whole} s"
-    if whole < 100 * 60:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from loupe.quantities import counted, percent
 from loupe.results.sections import Section, format_range
 from loupe.stats.comparison import FEWEST, LEVEL, Difference, clearly_better, is_clear
 
@@ -30,7 +31,7 @@ def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, u
     if not rows:
         return []
     count = max(found.shared for _, found in few)
-    shown = f"{count:,} document{'s' if count != 1 else ''}"
+    shown = counted(count, "document")
     title = f"what {shown} can show of {measure} (95 % level, 80 % power)"
     return [
         Section(
@@ -51,7 +52,7 @@ def size(difference: float | None, unit: str) -> str:
     if difference is None:
         return "–"
     if unit == "count":
-        return f"{abs(difference):,.0f} point{'' if abs(difference) == 1 else 's'}"
+        return counted(round(abs(difference)), "point")
     return f"{100 * abs(difference):.2f} points" if unit == "fraction" else f"{abs(difference):.3f}"
 
 
@@ -108,7 +109,7 @@ def smallest(found: Difference, unit: str) -> str:
             if found.difference
             else "none seen; up to {} of documents may differ"
         )
-        return alike.format(f"{100 * found.unseen:.0f} %")
+        return alike.format(percent(found.unseen, 0))
     if found.detectable is None:
         return "none: fewer than six" if found.shared < FEWEST else "none: too few documents differ"
     if _off_the_scale(found, unit):

@@ -27,6 +27,7 @@ from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.shared.table_answers.html_grids import cell_at, parsed_table
 from loupe.benchmarks.shared.table_answers.table_grid import TableReadError
 from loupe.explanation import Comparison, Fact, ParsedTable, Words
+from loupe.quantities import counted, percent
 
 #: Equations drawn for one answer.
 _MOST_DRAWN = 60
@@ -288,7 +289,7 @@ def _how_near(explanation: str, figures: Mapping[str, Any]) -> str:
         return ""
     what = "cell" if explanation.startswith("table") else "text"
     near, limit = figures["best_ratio"], max(0.0, figures.get("threshold", 1.0))
-    return f" The nearest {what} is {100 * near:.1f} % alike; {100 * limit:.1f} % is the limit."
+    return f" The nearest {what} is {percent(near)} alike; {percent(limit)} is the limit."
 
 
 def relation_words(relation: str) -> str:
@@ -312,7 +313,7 @@ def _text(rule: TextRule, max_diffs: int) -> Words:
 def _differences(count: int) -> str:
     if not count:
         return ""
-    return f", up to {count} character{'s' if count > 1 else ''} may differ"
+    return f", up to {counted(count, 'character')} may differ"
 
 
 def _table_words(rule: TableRule, max_diffs: int) -> Words:

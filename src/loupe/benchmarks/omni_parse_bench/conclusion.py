@@ -9,6 +9,7 @@ from typing import Any
 
 from loupe.benchmarks.omni_parse_bench.outcomes import Verdict
 from loupe.benchmarks.omni_parse_bench.records import DERIVATIONS, FAMILIES, KINDS, OUTPUT_TYPES, Kind
+from loupe.quantities import points
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Row
 from loupe.stats.estimates import FEWEST_OF_PART, estimate
@@ -85,7 +86,7 @@ def _official_line(figures: Mapping[str, Any]) -> str:
 
 
 def _percent(score: float | None) -> str:
-    return "none" if score is None else f"{100 * score:.1f}"
+    return "none" if score is None else points(score)
 
 
 def _not_computed(families: Mapping[str, Mapping[str, Any]], *, tells_blocks: bool) -> dict[str, str]:

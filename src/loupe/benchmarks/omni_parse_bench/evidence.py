@@ -27,6 +27,7 @@ from loupe.benchmarks.shared.equations.equation_pictures import EquationPictures
 from loupe.benchmarks.shared.table_answers.html_grids import cell_at, parsed_table
 from loupe.benchmarks.shared.table_answers.table_grid import TableLimitError
 from loupe.explanation import Comparison, Fact, ParsedTable, Words
+from loupe.quantities import counted, percent
 
 #: Equations drawn for one answer.
 _MOST_DRAWN = 60
@@ -235,7 +236,7 @@ def around_words(where: str) -> str:
 
 def differences(count: int) -> str:
     """How many characters may differ."""
-    return f", up to {count} character{'s' if count > 1 else ''} may differ" if count else ""
+    return f", up to {counted(count, 'character')} may differ" if count else ""
 
 
 def why_failed(fact: Mapping[str, Any]) -> str:
@@ -265,4 +266,4 @@ def _how_near(why: str, figures: Mapping[str, Any]) -> str:
         return ""
     what = "cell" if why == "cell_missing" else "text"
     near, limit = figures["best_ratio"], max(0.0, figures.get("threshold", 1.0))
-    return f" The nearest {what} is {100 * near:.1f} % alike; {100 * limit:.1f} % is the limit."
+    return f" The nearest {what} is {percent(near)} alike; {percent(limit)} is the limit."

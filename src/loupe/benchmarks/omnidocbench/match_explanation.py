@@ -13,6 +13,7 @@ from loupe.benchmarks.omnidocbench.records import MatchedSample, PageMatch
 from loupe.benchmarks.omnidocbench.scored_pages import ScoredPage, from_details, scored_tables, scored_texts
 from loupe.benchmarks.shared.formula_images import wants_cdm
 from loupe.explanation import Explanation, Flag, FormulaPair, Region, Unit, Unscored
+from loupe.quantities import counted, percent
 from loupe.types import Sample, SampleScores
 
 _SCORED = {FORMULA, TABLE, *TEXTS} - set(IGNORED)
@@ -112,7 +113,7 @@ def _text_unit(element: str, sample: MatchedSample, places: _Places) -> Unit:
         step=sample.step,
         distance=sample.distance if sample.pieces else None,
         value=1 - sample.edit_num / sample.upper_len if sample.upper_len else None,
-        verdict=f"{sample.edit_num:,} edit{'' if sample.edit_num == 1 else 's'} in {sample.upper_len:,} characters",
+        verdict=f"{counted(sample.edit_num, 'edit')} in {sample.upper_len:,} characters",
         compared=(prediction, reference),
     )
 
@@ -131,7 +132,7 @@ def _formula_unit(sample: MatchedSample, places: _Places, draws: bool, reckoning
         prediction_failure="" if of_reference else sample.cdm_failure,
         reference_failure=sample.cdm_failure.removeprefix(OF_REFERENCE) if of_reference else "",
     )
-    cdm = "CDM not computed" if sample.cdm is None else f"CDM F1 {100 * sample.cdm:.1f} %"
+    cdm = "CDM not computed" if sample.cdm is None else f"CDM F1 {percent(sample.cdm)}"
     return replace(unit, formulas=pair, verdict=f"{cdm}, {unit.verdict}")
 
 
@@ -145,7 +146,7 @@ def _table_unit(sample: MatchedSample, places: _Places) -> Unit:
         step=sample.step,
         distance=sample.distance if sample.pieces else None,
         value=sample.teds,
-        verdict=f"TEDS {100 * (sample.teds or 0.0):.1f} %, structure {100 * (sample.teds_structure_only or 0.0):.1f} %",
+        verdict=f"TEDS {percent(sample.teds or 0.0)}, structure {percent(sample.teds_structure_only or 0.0)}",
         note="A table in LaTeX: upstream never converts it, so it scores 0." if zeroed else "",
         tables=scored_tables(sample),
     )

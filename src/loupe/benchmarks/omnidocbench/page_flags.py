@@ -24,6 +24,7 @@ from loupe.benchmarks.omnidocbench.text_normalization import (
 )
 from loupe.metrics import levenshtein_distance
 from loupe.metrics.teds.table_tree import TableTooLargeError
+from loupe.quantities import percent
 from loupe.types import SampleScores
 
 #: Reasons for which a piece of the prediction is never scored though it may be an invention.
@@ -216,7 +217,7 @@ def _with_the_first_table(flagged: Sequence[ScoredPage]) -> str:
 
 
 def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+    return percent(part / whole) if whole else "–"
 
 
 def _formulas_as_text(pages: Sequence[ScoredPage]) -> str:
@@ -228,7 +229,7 @@ def _formulas_as_text(pages: Sequence[ScoredPage]) -> str:
 
 def _after_conversion(pages: Sequence[ScoredPage], tables: float) -> str:
     converted = sum(page.flags.get(LATEX_TEDS, 0.0) for page in pages)
-    return f"; converted to HTML, their mean TEDS would be {100 * converted / tables:.1f} %"
+    return f"; converted to HTML, their mean TEDS would be {percent(converted / tables)}"
 
 
 def _named(counts: Mapping[str, float]) -> str:

@@ -18,6 +18,7 @@ from loupe.data.user_folders import cache_folder
 from loupe.errors import MissingToolError
 from loupe.explanation import Explanation, FormulaPair, Unit
 from loupe.metrics import CdmResult, cdm_pairs
+from loupe.quantities import percent
 from loupe.typed import convert
 from loupe.types import Sample, SampleScores
 
@@ -209,4 +210,4 @@ def cdm_verdict(outcome: CdmOutcome) -> str:
     if not outcome.counted:
         return "in no CDM, because the ground truth is not drawn"
     figures = (("CDM F1", outcome.f1), ("precision", outcome.precision), ("recall", outcome.recall))
-    return ", ".join(f"{name} {100 * value:.1f} %" for name, value in figures)
+    return ", ".join(f"{name} {percent(value)}" for name, value in figures)

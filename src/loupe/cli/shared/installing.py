@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from loupe.cli.shared.output import say
 from loupe.engines.environment import reader_pool
 from loupe.engines.environments.making import make, remove, uv_command
-from loupe.engines.environments.places import Settings, made, megabytes, wanted
+from loupe.engines.environments.places import Settings, made, wanted
 from loupe.engines.registry import load_profile, profile_names
 from loupe.errors import EngineError, LoupeError, UsageError, word
+from loupe.quantities import size
 
 
 def install_engines(names: Sequence[str], overrides: Mapping[str, object], *, weights: bool) -> list[dict[str, object]]:
@@ -28,10 +29,10 @@ def _install(name: str, settings: Settings, *, weights: bool) -> dict[str, objec
     environment = wanted(settings)
     say(f"{name}: {settings.title or settings.environment}, licence {settings.licence or 'not stated'}")
     if environment.record is None:
-        size = f", {megabytes(environment.download)} to download at most" if environment.download else ""
-        say(f"{name}: installing {', '.join(settings.packages)}{size}, into {environment.folder}")
+        told = f", {size(environment.download)} to download at most" if environment.download else ""
+        say(f"{name}: installing {', '.join(settings.packages)}{told}, into {environment.folder}")
     record = make(settings, lambda line: say(f"{name}: uv: {line}"))
-    say(f"{name}: {megabytes(record.size)} on disk, Python {record.python}, made in {record.seconds:g} s")
+    say(f"{name}: {size(record.size)} on disk, Python {record.python}, made in {record.seconds:g} s")
     if settings.weights:
         say(f"{name}: weights: {settings.weights}")
     return {
@@ -76,7 +77,7 @@ def remove_engines(names: Sequence[str]) -> list[dict[str, object]]:
         if environment not in there:
             raise UsageError(f"no environment of {name} is installed", hint="list the engines: loupe engine list")
         freed = remove(environment)
-        say(f"{name}: removed, {megabytes(freed)} freed (or shared with uv's cache: uv cache clean)")
+        say(f"{name}: removed, {size(freed)} freed (or shared with uv's cache: uv cache clean)")
         removed.append({"engine": name, "environment": environment, "bytes": freed})
     return removed
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from loupe.cli.shared.output import console, drawn, on_terminal, say
 from loupe.cli.shared.signals import told
+from loupe.quantities import duration
 from loupe.results.control_characters import on_one_line
-from loupe.results.status_line import duration, status_line
+from loupe.results.status_line import status_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

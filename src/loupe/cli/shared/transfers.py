@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from loupe.cli.shared.output import as_json, console, drawn, on_terminal, say, table
+from loupe.quantities import counted, size
 
 if TYPE_CHECKING:
     from loupe.data.hub.download import Order
@@ -31,7 +32,7 @@ def fetch(order: Order, *, plain: bool) -> Manifest:
     with _watching(order.dataset.id, tally, plain=plain):
         manifest = get(order, tally)
     say(
-        f"{order.root}: {files_text(len(manifest.files))}, {size_text(manifest.size)}, all checked; "
+        f"{order.root}: {counted(len(manifest.files), 'file')}, {size(manifest.size)}, all checked; "
         f"{manifest.repo} at {manifest.revision[:12]}; licence: {manifest.licence}"
     )
     return manifest
@@ -75,11 +76,11 @@ def show_survey(orders: Sequence[Order], *, json: bool, plain: bool) -> None:
         )
         return
     rows = [
-        (order.dataset.id, f"{len(listing.files):,}", size_text(listing.size), listing.repo, listing.revision[:12])
+        (order.dataset.id, f"{len(listing.files):,}", size(listing.size), listing.repo, listing.revision[:12])
         for order, listing in found
     ]
     table(("data set", "files to fetch", "size", "on the hub", "commit"), rows, plain=plain)
-    say(f"together {size_text(sum(listing.size for _, listing in found))}")
+    say(f"together {size(sum(listing.size for _, listing in found))}")
 
 
 @contextmanager
@@ -95,19 +96,6 @@ def counting(name: str, total: int, *, plain: bool, bytes: bool = True) -> Itera
                 show(done, total, "")
 
         yield tell
-
-
-def files_text(count: int) -> str:
-    """How many files, for people."""
-    return f"{count:,} file{'' if count == 1 else 's'}"
-
-
-def size_text(count: int) -> str:
-    """Bytes for people."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count} bytes"
 
 
 @contextmanager
@@ -168,6 +156,6 @@ def _bar(name: str, *, bytes: bool) -> Iterator[Show]:
 
 def _amount(done: int, total: int, *, bytes: bool) -> str:
     def text(count: int) -> str:
-        return size_text(count) if bytes else f"{count:,}"
+        return size(count) if bytes else f"{count:,}"
 
     return f"{text(done)} of {text(total)} ({done / total:.0%})" if total else text(done)

@@ -35,6 +35,7 @@ from loupe.errors import DatasetError, NoSpaceError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import open_data, plain_file
 from loupe.files.whole_folder import whole_folder
+from loupe.quantities import size
 
 #: A manifest of a million files is about this large.
 _LARGEST_MANIFEST = 256 * 1024**2
@@ -119,9 +120,9 @@ def _check_zip(source: Path, folder: Path, members: list[zipfile.ZipInfo], taken
     for member in members:
         if any(parent.as_posix() in seen for parent in PurePosixPath(member.filename).parents):
             raise DatasetError(f"{source}: {shown_path(member.filename)} lies below a file")
-    size = sum(member.file_size for member in members)
-    if size > shutil.disk_usage(folder).free:
-        raise NoSpaceError(f"{source}: unpacked it has {size / 1e9:,.1f} GB, more than the free space", hint="df -h")
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > shutil.disk_usage(folder).free:
+        raise NoSpaceError(f"{source}: unpacked it has {size(unpacked)}, more than the free space", hint="df -h")
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -164,7 +165,7 @@ def _check_room(folder: Path, manifest: Manifest) -> None:
     free = shutil.disk_usage(folder).free
     if manifest.size > free:
         raise NoSpaceError(
-            f"{manifest.id} needs {manifest.size / 1e9:,.1f} GB, and {folder} has {free / 1e9:,.1f} GB free",
+            f"{manifest.id} needs {size(manifest.size)}, and {folder} has {size(free)} free",
             hint="use --to /a/larger/disk, or set LOUPE_DATA",
         )
 

@@ -35,6 +35,7 @@ from loupe.data.hub.origin import HUB, is_download, note_download, note_origin, 
 from loupe.data.hub.patience import Patience
 from loupe.errors import DatasetError, NoSpaceError, cannot_write, word
 from loupe.files.folder import Folder
+from loupe.quantities import size
 from loupe.types import DataSet
 
 #: Free space that is left alone.
@@ -217,7 +218,7 @@ def _check_space(order: Order, missing: Sequence[RemoteFile]) -> None:
     free = shutil.disk_usage(order.partial).free
     if need > free - SPARE:
         raise NoSpaceError(
-            f"{order.dataset.id} needs {_gigabytes(need)} more, and {order.partial.parent} has {_gigabytes(free)} free",
+            f"{order.dataset.id} needs {size(need)} more, and {order.partial.parent} has {size(free)} free",
             hint=f"download it: loupe data get {order.dataset.id} --to /a/larger/disk, or set LOUPE_DATA",
         )
 
@@ -334,7 +335,3 @@ def _fits(globs: Sequence[str], path: str) -> bool:
 
 def _elsewhere(order: Order) -> str:
     return f"mv {word(order.root)} {word(order.root)}.old, or --to DIR"
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:,.1f} GB"

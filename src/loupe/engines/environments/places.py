@@ -22,6 +22,7 @@ from loupe.engines.shared.hosts import hosts_beyond
 from loupe.errors import MissingToolError, ProfileError, word
 from loupe.files.folder import Folder
 from loupe.files.foreign import read_data
+from loupe.quantities import size
 from loupe.typed import json_decoder
 
 #: What a reader takes: a picture, a PDF of one page, or a whole PDF for whose pages it gives one text each.
@@ -224,20 +225,11 @@ def made() -> Iterator[tuple[str, Path, Record | None]]:
             yield found["name"], root() / name, _record(root() / name)
 
 
-def megabytes(size: int) -> str:
-    """A size as people say it.
-
-    >>> megabytes(3_247 << 20), megabytes(81 << 20)
-    ('3.4 GB', '85 MB')
-    """
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(1, round(size / 1e6))} MB"
-
-
 def state(environment: Environment) -> str:
     """Whether it is installed, and how large it is or what there is to download."""
     if record := environment.record:
-        return f"installed, {megabytes(record.size)}"
-    return f"not installed ({megabytes(environment.download)})" if environment.download else "not installed"
+        return f"installed, {size(record.size)}"
+    return f"not installed ({size(environment.download)})" if environment.download else "not installed"
 
 
 def locked(lock: bytes) -> dict[str, set[str]]:

@@ -14,6 +14,7 @@ from textwrap import wrap
 from markupsafe import Markup
 
 from loupe.features.compress.fox import Binning, CurvePoint, compression_curve
+from loupe.quantities import percent
 from loupe.report.svg_parts import COLOURS, closed, line, mark, opening, shortened, text
 from loupe.results.groups import Group
 from loupe.types import Result
@@ -212,7 +213,7 @@ def _in_words(curve: Curve) -> str:
 
 def _point_in_words(name: str, point: CurvePoint) -> str:
     precision = point.precision
-    said = f"{name}: {point.label}, {point.compression or 0:.1f}x, {100 * (precision.value or 0):.1f} %"
+    said = f"{name}: {point.label}, {point.compression or 0:.1f}x, {percent(precision.value or 0)}"
     if precision.low is not None and precision.high is not None:
         said += f" ({100 * precision.low:.1f} to {100 * precision.high:.1f})"
-    return f"{said}, {point.pages:,} pages" + (f", paper {100 * point.expected:.1f} %" if point.expected else "")
+    return f"{said}, {point.pages:,} pages" + (f", paper {percent(point.expected)}" if point.expected else "")

@@ -15,6 +15,7 @@ from loupe.errors import RunError, UsageError, word
 from loupe.features.compress.fox import Binning
 from loupe.features.compress.picture import Curve, curve_svg, curves, run_name
 from loupe.files.folder import Folder, write_file
+from loupe.quantities import percent
 from loupe.results.sections import Section, format_margin, format_range, format_value, margin_heading
 from loupe.typed import encode_json
 from loupe.types import Result
@@ -113,7 +114,7 @@ def _ratio(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.2f} %"
+    return "" if value is None else percent(value, 2)
 
 
 def _counted(tokens: int | None, source: str) -> str:

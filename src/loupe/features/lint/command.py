@@ -13,6 +13,7 @@ from loupe.cli.shared.output import as_json, json_option, plain_option, say, tab
 from loupe.cli.shared.run_paths import RunPath
 from loupe.errors import UsageError, word
 from loupe.features.lint.suggestions import adapters_option
+from loupe.quantities import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -90,7 +91,7 @@ def sections(found: Lint, top: int) -> Iterator[Section]:
     measures = moved(found)
     header = tuple(_heading(found, name) for name in measures)
     if found.official:
-        title = f"{found.answers} for {found.benchmark}@{found.version}, {_pages(found.read)}"
+        title = f"{found.answers} for {found.benchmark}@{found.version}, {counted(found.read, 'page')}"
         yield Section(
             title=title, header=("measure", "official", "with all faults fixed", "change"), rows=_whole(found)
         )
@@ -142,7 +143,7 @@ def remarks(found: Lint) -> Iterator[str]:
     if found.no_truth:
         yield f"costs are unknown without ground truth: {found.no_truth} (--data DIR)"
     if not any(fault.places for fault in found.faults):
-        yield f"no formatting fault in {_pages(found.read)}"
+        yield f"no formatting fault in {counted(found.read, 'page')}"
     elif found.official:
         yield "scores with fixes are estimates: only `official` is a result of the benchmark"
     if adapters := list(dict.fromkeys(fault.adapter for fault in found.faults if fault.adapter)):
@@ -153,11 +154,11 @@ def remarks(found: Lint) -> Iterator[str]:
     free = [page for page in found.pages if page.faults and FOREIGN.name not in page.faults and not _moves(page)]
     if found.official and unknown:
         why = "the cost is not known (docs/scoring-rules.md#formats-of-answers)"
-        yield f"{_pages(len(unknown))} in a foreign format: {why}"
+        yield f"{counted(len(unknown), 'page')} in a foreign format: {why}"
     if found.official and free:
-        yield f"{_pages(len(free))} with faults at no cost: --json lists them"
+        yield f"{counted(len(free), 'page')} with faults at no cost: --json lists them"
     if found.missing:
-        yield f"{_pages(found.missing)} without an answer, counted as in the benchmark"
+        yield f"{counted(found.missing, 'page')} without an answer, counted as in the benchmark"
 
 
 def _page_rows(found: Lint, page: PageLint, measures: list[str]) -> Iterator[tuple[str, ...]]:
@@ -183,10 +184,6 @@ def _lines(lines: list[int]) -> str:
     return ", ".join(map(str, some[:LINES])) + (" …" if len(some) > LINES else "")
 
 
-def _pages(count: int) -> str:
-    return f"{count:,} page{'' if count == 1 else 's'}"
-
-
 def _is_other(before: float | None, after: float | None) -> bool:
     return before is not None and after is not None and abs(after - before) > 5e-7
 
@@ -195,7 +192,7 @@ def _value(found: Lint, name: str, values: Mapping[str, float]) -> str:
     value = values.get(name)
     if value is None:
         return "–"
-    return f"{100 * value:.2f} %" if found.units[name] == "fraction" else f"{value:.4f}"
+    return percent(value, 2) if found.units[name] == "fraction" else f"{value:.4f}"
 
 
 def _change(found: Lint, name: str, before: Mapping[str, float], after: Mapping[str, float]) -> str:

@@ -17,6 +17,7 @@ from loupe.cli.shared.options import asking_options, make_plans
 from loupe.cli.shared.output import as_json, json_file_option, plain_option, print_data, say, tables
 from loupe.cli.shared.progress import supervise
 from loupe.errors import UsageError
+from loupe.quantities import percent
 from loupe.typed import convert, encode_json
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _row(test: LoadTest, level: Level) -> tuple[str, ...]:
         _rate(level.tokens_per_second),
         _p50(level.first_token),
         *((f"{value:.3g}" for value in (latency.p50, latency.p95, latency.p99)) if latency else ("–",) * 3),
-        f"{failed:,} ({100 * level.error_share:.1f} %)" if failed else "–",
+        f"{failed:,} ({percent(level.error_share)})" if failed else "–",
         f"{level.requests:,}",
         "knee" if level.in_flight == test.knee and not test.still_growing else "",
     )

@@ -18,6 +18,7 @@ from loupe.features.select.benchmark import CATEGORY, TEXT_MEASURES, Phase, scor
 from loupe.features.select.documents import Truth
 from loupe.features.select.questions import FIELDS
 from loupe.features.select.serving import ModelList
+from loupe.quantities import points
 from loupe.results.sections import Section, format_range
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Row, sort_into_clusters
@@ -285,7 +286,7 @@ def sections(ranked: Ranked) -> list[Section]:
     placed = [each for each in ranked.standings if each.position is not None]
     if placed:
         kind = "Wilson" if ranked.phase == "a" else "bootstrap over documents"
-        intervals = [(str(each.position), name_of(each), _percent(each.share), _interval(each)) for each in placed]
+        intervals = [(str(each.position), name_of(each), points(each.share), _interval(each)) for each in placed]
         header = ("#", "model", "%", "95 % interval")
         found.append(Section(title=f"95 % interval of % ({kind})", header=header, rows=intervals, keys=2))
     if len(placed) > 1:
@@ -311,7 +312,7 @@ def _row(ranked: Ranked, standing: Standing) -> tuple[str, ...]:
     counts = [_count(ranked, standing, name) for name in _COUNTS[ranked.phase]]
     seconds = "–" if standing.seconds is None else f"{standing.seconds:.2f}"
     return (
-        *(place, _row_name(ranked, standing), str(standing.score), str(standing.most), _percent(standing.share)),
+        *(place, _row_name(ranked, standing), str(standing.score), str(standing.most), points(standing.share)),
         *counts,
         *(str(standing.timeouts), str(standing.errors), str(standing.unparsable), seconds, elapsed),
     )
@@ -371,10 +372,6 @@ def _by_points(pair: Pair) -> str:
     if pair.points_p is None:
         return "too few documents"
     return f"p = {pair.points_p:.3f}: {'they differ' if pair.differs_in_points else 'no difference'}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
 
 
 def _interval(standing: Standing) -> str:

@@ -18,6 +18,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from loupe.features.synth.ladders import Ladder, ReadOff, Rung, ladders_of, read_off
+from loupe.quantities import percent
 from loupe.report.page import environment
 from loupe.report.svg_parts import COLOURS, closed, line, mark, opening, text, text_width
 from loupe.results.groups import Group
@@ -171,7 +172,7 @@ def _place(found: ReadOff) -> str:
 
 
 def _share(value: float, low: float | None, high: float | None) -> str:
-    said = f"{100 * value:.1f} %"
+    said = percent(value)
     return said if low is None or high is None else f"{said} [{100 * low:.1f} to {100 * high:.1f}]"
 
 

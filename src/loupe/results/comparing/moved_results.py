@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from loupe.quantities import counted
 from loupe.results.group_titles import shown_version
 from loupe.results.headline import format_headline
 from loupe.results.sections import Section, failed_count, format_estimate
@@ -75,11 +76,11 @@ def moved_sections(runs: Sequence[Rescored], failed: Mapping[str, str], measure:
     counts = {word: sum(row[4] == word for row in rows) for word in ("unchanged", "moved", "new")}
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
     header = ("engine", "benchmark", "headline", "failed", "", "run")
-    found = [Section(title=f"scored {_runs(len(rows))}: {said}", header=header, rows=rows)] if rows else []
+    found = [Section(title=f"scored {counted(len(rows), 'run')}: {said}", header=header, rows=rows)] if rows else []
     if listed := [line for each in runs for line in _lines(each)]:
         found.append(Section(title="what moved", header=("measure", "before", "now", "change", "run"), rows=listed))
     if failed:
-        title = f"could not score {_runs(len(failed))}"
+        title = f"could not score {counted(len(failed), 'run')}"
         found.append(Section(title=title, header=("why", "run"), rows=[(why, run) for run, why in failed.items()]))
     return found
 
@@ -99,7 +100,3 @@ def _lines(run: Rescored) -> list[tuple[str, ...]]:
     ]
     hidden = len(found) - len(lines)
     return [*lines, (f"… and {hidden:,} more", "", "", "", run.run)] if hidden else lines
-
-
-def _runs(count: int) -> str:
-    return f"{count:,} run{'' if count == 1 else 's'}"

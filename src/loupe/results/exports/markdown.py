@@ -12,6 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from loupe.errors import LoupeError
+from loupe.quantities import counted
 from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.regressions import cannot_tell
 from loupe.results.control_characters import printable
@@ -75,7 +76,7 @@ def _outcome(compared: Compared) -> str:
         f"- {' '.join(map(code, filter(None, [one.name, one.measure])))}: {code(one.why, longest=LONGEST)}"
         for one in lost[:_LISTED]
     ]
-    return "\n".join([f"❌ **{len(lost)} regression{'' if len(lost) == 1 else 's'}.**", "", *lines])
+    return "\n".join([f"❌ **{counted(len(lost), 'regression')}.**", "", *lines])
 
 
 def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
@@ -90,8 +91,7 @@ def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
         ]
         cells = difference_cells(found, unit, higher_is_better=compared.directions.get(name, True))
         rows.append((code(name), *values, *cells))
-    count = f"{pair.samples:,} sample{'' if pair.samples == 1 else 's'}"
-    yield f"### {code(pair.name)} on what both have read: {count}"
+    yield f"### {code(pair.name)} on what both have read: {counted(pair.samples, 'sample')}"
     yield table(("measure", code(pair.name), code(base), *DIFFERENCE_HEADER), rows)
     worse = pair.moved.worse[:EXAMPLES]
     if not worse:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from loupe.quantities import points
 from loupe.report.leaderboard import STEPS
 from loupe.types import FAILED, Measure
 from loupe.web.view.board import Board, Cell, Row
@@ -201,4 +202,4 @@ def value_text(cell: Cell, measures: Mapping[str, Measure]) -> str:
     """A value as cards show it: fractions in percent without the sign."""
     if cell.value is None or cell.measure not in measures:
         return "–"
-    return f"{100 * cell.value:.1f}" if measures[cell.measure].unit == "fraction" else f"{cell.value:.4g}"
+    return points(cell.value) if measures[cell.measure].unit == "fraction" else f"{cell.value:.4g}"

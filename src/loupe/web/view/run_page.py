@@ -13,6 +13,7 @@ import msgspec
 from loupe.engines.registry import Profile, built_in, changed_settings, engine_module
 from loupe.errors import LoupeError
 from loupe.pipeline.spent import latency_figures, page_seconds, was_asked
+from loupe.quantities import duration
 from loupe.results.headline import format_headline
 from loupe.results.scored_here import NOT_HERE
 from loupe.results.sections import format_estimate, format_margin, format_value, notes_of
@@ -93,7 +94,7 @@ def progress(board: Board, run: RunIndex) -> JsonObject:
         "percent": round(100 * min(1.0, done / total), 1),
         "failed": run.failed(),
         "rate": f"{rate:.3g} pages/s" if rate else "",
-        "left": _duration((total - done) / rate) if rate and total > done else "",
+        "left": duration((total - done) / rate) + " left" if rate and total > done else "",
         "headline": so_far(board, run),
     }
 
@@ -112,13 +113,6 @@ def so_far(board: Board, run: RunIndex) -> str:
     measure, so_far = found
     mark = f" ({NOT_HERE})" if run.is_of_others else ""
     return f"{measure.name} {format_value(so_far.value, measure.unit)} on {so_far.n:,} so far{mark}"
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if seconds < 90:
-        return f"{seconds:.0f} s left"
-    return f"{minutes} min left" if minutes < 120 else f"{minutes / 60:.1f} h left"
 
 
 def _measures(board: Board, run: RunIndex) -> list[tuple[str, str, str, int]]:

@@ -27,6 +27,7 @@ from loupe.hooks import found
 from loupe.metrics import anls
 from loupe.metrics.dates import DateOrder, dates_match, normalize_date
 from loupe.metrics.field_values import NameRule, amounts_match, is_absent, names_match, read_amount
+from loupe.quantities import percent
 from loupe.typed import convert, encode_json
 
 CONFIG = "loupe.toml"
@@ -281,8 +282,8 @@ def alike(similarity: float, found: str, wanted: str, *, threshold: float = 0.0)
     if not (found and wanted):
         return _one_is_empty(found)
     if similarity < threshold or not similarity:
-        return f"less than {100 * threshold:.0f} % alike" if threshold else "nothing in common"
-    return f"{100 * similarity:.1f} % alike"
+        return f"less than {percent(threshold, 0)} alike" if threshold else "nothing in common"
+    return f"{percent(similarity)} alike"
 
 
 def _decided(same: bool, rule: str, found: str, wanted: str, other: str) -> tuple[float, str]:

@@ -23,6 +23,7 @@ from loupe.data.prepared import is_prepared, read, refuse_options
 from loupe.errors import DatasetError
 from loupe.explanation import JudgedField
 from loupe.metrics import anls, docext_similarity, max_normalized_similarity
+from loupe.quantities import percent
 from loupe.types import Composite, Measure, PageSource, Prediction, Sample, Score
 
 
@@ -182,7 +183,7 @@ def _rule(value: float, given: str, wanted: str) -> str:
         return "as written" if given == wanted else "the same to the evaluator"
     if not (given and wanted):
         return "the ground truth is empty" if given else "nothing given"
-    return f"{100 * value:.1f} % alike"
+    return f"{percent(value)} alike"
 
 
 def variant_tags(variant: Variant) -> dict[str, str]:
