@@ -56,7 +56,7 @@ def main() -> int:
 def signatures(package: str, calls: list[tuple[str, str]]) -> dict[str, list[str]]:
     """Parameter names of each call, fetched and read."""
     with tempfile.TemporaryDirectory() as folder:
-        fetch = ["uv", "pip", "install", "--quiet", "--no-deps", "--target", folder, package]
+        fetch = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--target", folder, package]
         subprocess.run(fetch, check=True, timeout=300)
         return {name: parameters(Path(folder) / file, name) for file, name in calls}
 

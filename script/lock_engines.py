@@ -48,14 +48,16 @@ def main(names: list[str]) -> None:
 
 def environments() -> Iterator[tuple[str, tuple[list[str], str]]]:
     """Each environment that a profile of the package names, with its packages and the Pythons that it runs on."""
-    for path in sorted((ENGINES / "profiles" / "packages").glob("*.toml")):
+    for path in sorted((ENGINES / "profiles").rglob("*.toml")):
         profile = tomllib.loads(path.read_text())
-        yield profile["environment"], (profile["packages"], profile.get("python", ">=3.11"))
+        if profile["kind"] == "environment":
+            yield profile["environment"], (profile["packages"], profile.get("python", ">=3.11"))
 
 
 def _resolved(packages: list[str], python: str) -> str:
-    """The lock as uv writes it, with sizes; without Linux on ARM where a package has nothing for it."""
-    for platforms in (PLATFORMS, [each for each in PLATFORMS if each[1] != "aarch64"]):
+    """The lock as uv writes it, with sizes; without Linux on ARM, or macOS, if a package has nothing for it."""
+    fewer = [[each for each in PLATFORMS if left_out not in each] for left_out in ("aarch64", "darwin")]
+    for platforms in (PLATFORMS, *fewer):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "pyproject.toml").write_text(_project(packages, python, platforms))

@@ -10,6 +10,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +75,12 @@ class Kind:
     install: str = ""
 
 
-_SERVERS, _VENDORS, _LOCAL = "Models behind a server", "Vendors' own packages", "Local engines"
+_SERVERS, _LOCAL = "Models behind a server", "Local engines"
 KINDS = {
     "openai": Kind(_SERVERS, "openai.md"),
     "layout_pipeline": Kind("Layout pipelines", "layout.md", "pip install 'loupe-ocr[layout]'"),
     "http": Kind("Services, and parsers that run as servers", "http.md"),
     "environment": Kind("Packages in environments of their own", "environments.md"),
-    "deepseek_ocr": Kind(_VENDORS, "sdk.md", "pip install 'loupe-ocr[deepseek]'"),
-    "glmocr": Kind(_VENDORS, "sdk.md", "pip install 'loupe-ocr[glmocr]'"),
-    "mineru": Kind(_VENDORS, "sdk.md", "pip install 'loupe-ocr[mineru]'"),
-    "paddleocr_vl": Kind(_VENDORS, "sdk.md", "pip install 'loupe-ocr[paddleocr]'"),
     "rapidocr": Kind(_LOCAL, "local.md", "pip install 'loupe-ocr[rapidocr]'"),
     "tesseract": Kind(_LOCAL, "local.md", "apt-get install tesseract-ocr      # macOS: brew install tesseract"),
     "pdf_text": Kind(_LOCAL, "local.md"),
@@ -129,14 +126,14 @@ def _reads(profile: Profile) -> list[str]:
         return sorted(said.get(each, each) for each in profile.reads)
     if profile.kind == "pdf_text":
         return ["PDF page"]
-    return ["PDF page", "image"] if getattr(profile, "pdf_pages", False) else ["image"]
+    return ["image"]
 
 
 def _runs_on(profile: Profile) -> str:
     address = bool(getattr(profile, "base_url", ""))
     if profile.hosts or (profile.kind == "http" and not address):
         return "cloud"
-    served = profile.kind in ("openai", "http", "layout_pipeline", "glmocr") or address
+    served = profile.kind in ("openai", "http", "layout_pipeline") or address or getattr(profile, "asks_server", False)
     return "own server" if served or "on a server of yours" in getattr(profile, "weights", "") else "this machine"
 
 
@@ -144,18 +141,24 @@ def _proven(name: str, profile: Profile) -> str:
     if isinstance(profile, Service):
         return "reads" if profile.tried == "real" else "stand-in"
     if isinstance(profile, Environment):
-        return _of_environment(name)[1]
-    if KINDS[profile.kind].heading == _LOCAL:
-        return "reads"
-    return "starts" if profile.kind == "mineru" else "stand-in"
+        return _of_environment(name, profile)[1]
+    return "reads" if KINDS[profile.kind].heading == _LOCAL else "stand-in"
 
 
-def _of_environment(name: str) -> tuple[str, str]:
-    """What is to download, and what was tried: the last cells of the table in environments.md."""
-    table = (ENGINES / "environments.md").read_text(encoding="utf-8")
-    row = next(line for line in table.splitlines() if line.startswith(f"| `{name}` | "))
-    download, tried = (cell.strip() for cell in row.strip("| ").split(" | ")[-2:])
-    return download, tried
+def _of_environment(name: str, profile: Environment) -> tuple[str, str]:
+    """What is to download, and what was tried: the last cells of its row, or of one with the same package and reader.
+
+    The tables are in environments.md and sdk.md.
+    """
+    pages = [(ENGINES / page).read_text(encoding="utf-8") for page in ("environments.md", "sdk.md")]
+    rows = [line.strip("| ").split(" | ") for page in pages for line in page.splitlines() if line.startswith("| `")]
+    found = {row[0].strip("`"): (row[-2].strip(), row[-1].strip()) for row in rows if len(row) == 7}
+    return found[name] if name in found else found[next(filter(partial(_is_like, profile), found))]
+
+
+def _is_like(profile: Environment, name: str) -> bool:
+    other = load_profile(name)[1]
+    return isinstance(other, Environment) and (other.packages, other.reader) == (profile.packages, profile.reader)
 
 
 def _licence(profile: Profile) -> str:
@@ -201,7 +204,7 @@ def _leading_remarks(text: str) -> Iterator[str]:
 def _more(name: str, profile: Profile) -> Iterator[tuple[str, str]]:
     """What else somebody must know who wants it: packages, weights, keys, price."""
     if isinstance(profile, Environment):
-        yield "packages", f"{', '.join(profile.packages)}; {_of_environment(name)[0]} to download"
+        yield "packages", f"{', '.join(profile.packages)}; {_of_environment(name, profile)[0]} to download"
         yield "weights", profile.weights or "none"
         if profile.programs:
             yield "programs", ", ".join(profile.programs)
@@ -244,16 +247,17 @@ def _start(name: str, profile: Profile) -> Iterator[str]:
 
 def _address(profile: Profile) -> str:
     """The option for what the profile leaves to its user: a server, a model."""
+    if isinstance(profile, Environment) and hasattr(profile, "base_url"):
+        return ""  # It says where it looks.
     if isinstance(profile, Environment):
         given = {"server": "http://127.0.0.1:8000/v1"}
-        options = {key: given.get(key, "…") if value == "" else value for key, value in profile.options.items()}
-        return f" -o {shlex.quote(f'options={as_toml(options)}')}" if options != profile.options else ""
+        return "".join(f" -o {key}={given.get(key, '…')}" for key, value in profile.options.items() if value == "")
     if getattr(profile, "base_url", ""):
         return ""
     if profile.kind == "http":
         return " --base-url https://HOST"
     model = "" if getattr(profile, "model", "") else " --model MODEL"
-    served = profile.kind in ("openai", "layout_pipeline", "glmocr")
+    served = profile.kind in ("openai", "layout_pipeline")
     return f" --base-url http://127.0.0.1:8000/v1{model}" if served else ""
 
 

@@ -34,8 +34,8 @@ from loupe.engines.chat.discovery import (
 )
 from loupe.engines.chat.endpoints import reach
 from loupe.engines.chat.exchange import open_session
+from loupe.engines.environments.model_server import FoundServer, one_server
 from loupe.engines.registry import load_profile
-from loupe.engines.vendors.servers import ModelServer, one_server
 from loupe.errors import EngineUnavailableError, UsageError
 from tests.support.chat_server import ChatServer, Reply, chat_server
 
@@ -164,7 +164,7 @@ def test_every_command_looks_on_this_machine_before_it_takes_auto_for_an_address
             monkeypatch.setattr("loupe.engines.chat.discovery.located.__defaults__", ([server.port],))
             monkeypatch.setenv(variable or "IGNORED", "auto")
             written = "" if variable else "auto"
-            assert await one_server(written, "http://usual:1/v1") == ModelServer(server.url, variable)
+            assert await one_server(written, "http://usual:1/v1") == FoundServer(server.url, variable)
             found = await asyncio.to_thread(find_server, [written] if written else [])
             assert found == as_found(server.url)
             _, profile = load_profile("openai", {"base_url": found})

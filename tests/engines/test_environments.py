@@ -21,7 +21,7 @@ from PIL import Image
 from loupe.engines.environment import open_engine
 from loupe.engines.environments import making
 from loupe.engines.environments.places import LOCKS, READERS, Settings, installed, locked, made, root, wanted
-from loupe.engines.registry import BUILT_IN, load_profile
+from loupe.engines.registry import load_profile, packaged_profiles
 from loupe.engines.shared.model_names import from_anywhere
 from loupe.errors import (
     DownloadError,
@@ -40,7 +40,8 @@ from loupe.types import Output, PageSource, PdfPage, Request
 from tests.support.command_line import complaint, loupe
 from tests.support.made_up_package import make_profile, make_wheel, settings
 
-PACKAGES = sorted((BUILT_IN / "packages").glob("*.toml"))
+ROOT = Path(__file__).parents[2]
+PACKAGES = [path for path in packaged_profiles() if 'kind = "environment"\n' in path.read_text()]
 
 
 @pytest.fixture(scope="module")
@@ -434,8 +435,11 @@ def test_every_profile_is_whole(path: Path) -> None:
     assert environment.lock is not None and environment.download > 0
     assert (READERS / f"{profile.reader}.py").is_file()
     assert profile.licence and profile.title and profile.sources and profile.version == f"{path.stem}/1"
-    table = (Path(__file__).parents[2] / "docs" / "engines" / "environments.md").read_text()
-    assert f"| `{path.stem}` | {', '.join(profile.packages)} | {', '.join(profile.reads)} |" in table
+    assert not profile.options.keys() & set(profile.__struct_fields__), "-o NAME means one of the two"
+    assert profile.choices.keys() <= profile.options.keys()
+    pages = [(ROOT / "docs/engines" / name).read_text() for name in ("environments.md", "sdk.md")]
+    row = f"| `{path.stem}` | {', '.join(profile.packages)} | {', '.join(profile.reads)} |"
+    assert path.parent.name == "models" or any(row in page for page in pages)
     text = environment.lock.decode()
     assert "://" not in text and "--index" not in text and len(text) < 500_000
     signature: dict[str, Any] = profile.signature()

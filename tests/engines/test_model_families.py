@@ -104,13 +104,13 @@ ASKED: Mapping[str, tuple[dict[str, Any], str, str | None, tuple[int, int]]] = {
 }
 #: These run vendors' packages, whose calls are tested with their kinds.
 PACKAGES = {
-    "deepseek-ocr-2@batch-eval": ("deepseek_ocr", {"ngram_size": 40, "window_size": 90, "tile": 768}),
-    "deepseek-ocr-2@omnidocbench": ("deepseek_ocr", {"ngram_size": 0, "mode": "gundam", "tile": 768}),
-    "glm-ocr@opb": ("glmocr", {"concurrency": 1, "repetition_penalty": 1.1, "top_k": 1, "max_tokens": 8192}),
-    "mineru2.5@vendor": ("mineru", {"backend": "vlm-http-client", "pdf_pages": False, "dpi": 200}),
-    "mineru2.5-pro@opb": ("mineru", {"backend": "vlm-http-client", "pdf_pages": False, "dpi": 200}),
-    "paddleocr-vl-1.6@opb": ("paddleocr_vl", {"pipeline_version": "v1.6", "backend": "vllm-server", "dpi": 144}),
-    "paddleocr-vl-1.6@package": ("paddleocr_vl", {"pipeline_version": "v1.6", "backend": "native", "dpi": 144}),
+    "deepseek-ocr-2@batch-eval": ("environment", {"ngram_size": 40, "window_size": 90, "tile": 768}),
+    "deepseek-ocr-2@omnidocbench": ("environment", {"ngram_size": 0, "mode": "gundam", "tile": 768}),
+    "glm-ocr@opb": ("environment", {"concurrency": 1, "repetition_penalty": 1.1, "top_k": 1, "max_tokens": 8192}),
+    "mineru2.5@vendor": ("environment", {"backend": "vlm-http-client", "reads": ["image"], "dpi": 200}),
+    "mineru2.5-pro@opb": ("environment", {"backend": "vlm-http-client", "reads": ["image"], "dpi": 200}),
+    "paddleocr-vl-1.6@opb": ("environment", {"pipeline_version": "v1.6", "backend": "vllm-server", "dpi": 144}),
+    "paddleocr-vl-1.6@package": ("environment", {"pipeline_version": "v1.6", "backend": "native", "dpi": 144}),
 }
 
 
@@ -162,7 +162,8 @@ def test_a_profile_sends_what_its_source_says(name: str, sent: dict[str, Receive
 def test_a_package_is_called_with_the_settings_of_its_source(name: str) -> None:
     kind, settings = PACKAGES[name]
     profile = load_profile(name)[1]
-    assert profile.kind == kind and {key: getattr(profile, key) for key in settings} == settings
+    assert profile.kind == kind
+    assert {key: profile.defining().get(key, getattr(profile, key, None)) for key in settings} == settings
 
 
 @pytest.mark.parametrize("name", NAMES)

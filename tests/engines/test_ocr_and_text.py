@@ -173,5 +173,5 @@ def test_another_ocr_or_another_setting_of_it_is_another_run(tmp_path: Path, mon
 def test_every_kind_says_whether_it_only_reads() -> None:
     """A new kind is asked everything unless it says what it gives: that is decided here, by name."""
     reading = {kind for kind in engine_kinds() if engine_module(kind).Settings.gives is not None}
-    asked = {"openai", "ocr_and_text", "deepseek_ocr", "command", "python", "predictions"}
+    asked = {"openai", "ocr_and_text", "command", "python", "predictions"}
     assert reading | asked == set(engine_kinds()) and not reading & asked

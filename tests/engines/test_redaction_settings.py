@@ -51,12 +51,12 @@ def test_a_packages_address_with_a_key_is_refused_without_repeating_it(url: str)
 
 
 def test_signatures_of_packages_say_how_the_numbers_were_made() -> None:
-    lines = [
-        load_profile("mineru", keys)[1].signature()
-        for keys in ({"tier": "flash"}, {"tier": "advanced"}, {"backend": "pipeline"}, {"formulas": False})
-    ]
-    assert len({tuple(line.items()) for line in lines}) == 4
-    assert (lines[0]["tier"], lines[2]["backend"], lines[0]["img"]) == ("flash", "pipeline", "pdf")
-    layouts = [{"layout_threshold": 0.3}, {"layout_threshold": 0.5}]
-    one, two = (load_profile("paddleocr-vl-sdk", {"options": each})[1].signature() for each in layouts)
-    assert one != two
+    tiers = [load_profile("mineru", keys)[1] for keys in ({"tier": "flash"}, {"tier": "advanced"}, {"method": "ocr"})]
+    lines = [tier.signature() for tier in tiers]
+    assert len({tuple(line.items()) for line in lines}) == 3
+    assert (lines[0]["tier"], lines[2]["method"], lines[0]["img"]) == ("flash", "ocr", "pdf+dpi200")
+    # Other settings are in the digest of all that define an answer (`set:`), if they can change one.
+    ways: list[dict[str, Any]] = [{}, {"options": {"layout_threshold": 0.5}}, {"layout_threshold": 0.5}]
+    ways += [{"region_workers": 4}, {"base_url": "http://127.0.0.1:1"}, {"max_tokens": 9}]
+    usual, *others, workers, server, short = (load_profile("paddleocr-vl-sdk", each)[1].defining() for each in ways)
+    assert usual == workers == server and others[0] == others[1] != usual != short

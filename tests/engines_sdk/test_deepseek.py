@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.engines.registry import load_profile
-from loupe.engines.vendors.deepseek_models import banned_tokens
-from loupe.errors import EngineError, ProfileError, UsageError
+from loupe.engines.environments.readers.deepseek_ocr import banned_tokens
+from loupe.errors import EngineError, UsageError
 from loupe.metrics import vision_tokens
 from tests.engines_sdk.asking import StandIn, answer, blank_page
 from tests.support.command_line import complaint, loupe
@@ -29,7 +28,7 @@ from tests.support.command_line import complaint, loupe
 def test_deepseek_reads_in_the_mode_it_is_told_with_transformers(
     mode: str, sizes: list[Any], page: Path, stand_in: StandIn
 ) -> None:
-    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    stand_in.put("deepseek_transformers", "deepseek-ocr-sdk")
     found = answer("deepseek-ocr-sdk", page, mode=mode)
     # 1 2 3 1 2 3 ...: after 32 words, the next would end a run of 30 for the second time.
     assert found.text.split() == (["1", "2", "3"] * 11)[:32]
@@ -46,7 +45,7 @@ def test_a_package_starts_in_an_empty_folder_and_finds_what_is_named_relative_to
 ) -> None:
     monkeypatch.chdir(page.parent)
     Path("weights").mkdir()
-    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    stand_in.put("deepseek_transformers", "deepseek-ocr-sdk")
     assert answer("deepseek-ocr-sdk", Path(page.name), model="./weights").text
     (loaded,) = stand_in.notes("model")
     assert loaded["name"] == str(page.parent / "weights")
@@ -57,7 +56,7 @@ def test_a_package_starts_in_an_empty_folder_and_finds_what_is_named_relative_to
 def test_deepseek_without_our_rule_is_left_to_its_own_and_cut_at_the_limit(
     page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    stand_in.put("deepseek_transformers", "deepseek-ocr-sdk")
     found = answer("deepseek-ocr2-sdk", page, ngram_size=0, max_tokens=50)
     assert (found.finish_reason, found.output_tokens) == ("length", 50)
     (generated,) = stand_in.notes("generate")
@@ -72,7 +71,7 @@ def test_deepseek_without_our_rule_is_left_to_its_own_and_cut_at_the_limit(
 
 
 def test_code_of_a_model_that_may_change_is_not_run_unless_wanted(page: Path, stand_in: StandIn) -> None:
-    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    stand_in.put("deepseek_transformers", "deepseek-ocr-sdk")
     for revision, said in (("main", "revision 'main' is no commit"), ("", "no revision is given")):
         with pytest.raises(UsageError, match=said):
             answer("deepseek-ocr-sdk", page, revision=revision)
@@ -81,24 +80,24 @@ def test_code_of_a_model_that_may_change_is_not_run_unless_wanted(page: Path, st
 
 
 def test_deepseek_with_vllm_gets_its_rule_and_has_gundam_alone(page: Path, stand_in: StandIn) -> None:
-    stand_in.put("deepseek_vllm", vllm="0.33.0")
-    found = answer("deepseek-ocr-sdk", page, backend="vllm")
+    stand_in.put("deepseek_vllm", "deepseek-ocr-vllm")
+    found = answer("deepseek-ocr-vllm", page)
     assert (found.text, found.input_tokens, found.output_tokens) == ("Read.<｜end▁of▁sentence｜>", 280, 3)
     (opened,), (asked,) = stand_in.notes("LLM"), stand_in.notes("generate")
     assert opened["rules"] == ["NGramPerReqLogitsProcessor"] and opened["max_model_len"] == 8192
     assert (asked["prompt"], asked["image"]) == ("<image>\nFree OCR.", ["RGB", 200, 100])
     assert asked["extra_args"] == {"ngram_size": 30, "window_size": 90, "whitelist_token_ids": [128821, 128822]}
     assert (asked["temperature"], asked["skip_special_tokens"]) == (0.0, False)
-    assert answer("deepseek-ocr-sdk", page, backend="vllm", ngram_size=0).text
+    assert answer("deepseek-ocr-vllm", page, ngram_size=0).text
     assert stand_in.notes("LLM")[1]["rules"] == [] and "extra_args" not in stand_in.notes("generate")[1]
-    with pytest.raises(ProfileError, match='mode = "small": vLLM has gundam alone'):
-        load_profile("deepseek-ocr-sdk", {"backend": "vllm", "mode": "small"})
-    with pytest.raises(ProfileError, match="tiles of 768 pixels has gundam alone"):
-        load_profile("deepseek-ocr2-sdk", {"mode": "base"})
+    with pytest.raises(UsageError, match='mode = "small": vLLM has gundam alone'):
+        answer("deepseek-ocr-vllm", page, mode="small")
+    with pytest.raises(UsageError, match="tiles of 768 pixels has gundam alone"):
+        answer("deepseek-ocr-vllm", page, tile=768, backend="transformers", mode="base")
 
 
 def test_compress_and_fox_read_in_the_mode_that_they_count(tmp_path: Path, stand_in: StandIn) -> None:
-    environment = stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    environment = stand_in.put("deepseek_transformers", "deepseek-ocr-sdk")
     blank_page(tmp_path / "page.png")
     words = ["compress", "--image", "page.png", "--mode", "small", "-e", "deepseek-ocr-sdk", "--json"]
     done = loupe(*words, cwd=tmp_path, env=environment)
@@ -175,9 +174,9 @@ def test_the_rule_of_the_vendor_looks_back_over_its_window_alone_and_spares_cell
 def test_a_folder_called_like_the_model_is_not_loaded_in_its_place(
     page: Path, stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in.put("deepseek_transformers", torch="2.6.0", transformers="4.46.3")
+    stand_in.put("deepseek_transformers", "deepseek-ocr-sdk")
     (tmp_path / "here/deepseek-ai/DeepSeek-OCR").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
-    with pytest.raises(UsageError, match="would be loaded instead of the model deepseek-ai/DeepSeek-OCR"):
+    with pytest.raises(UsageError, match="deepseek-ai/DeepSeek-OCR lies in this folder"):
         answer("deepseek-ocr-sdk", page)
     assert stand_in.notes("model") == []

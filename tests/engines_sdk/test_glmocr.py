@@ -1,4 +1,4 @@
-"""The kinds around vendors' packages, through stand-ins that take what the packages take.
+"""Vendors' packages in environments, through stand-ins that take what the packages take.
 
 `tests/stand_ins/signatures.json` holds the parameters of the packages themselves (script/check_sdk_signatures.py).
 """
@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 from script.check_sdk_signatures import parameters
 
-from loupe.data.extras import install_command
-from loupe.engines.registry import load_profile
-from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, ProfileError, UsageError
+from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, UsageError
 from loupe.types import Output
 from tests.engines_sdk.asking import ASTRAY, MODELS, STAND_INS, StandIn, answer, ask, blank_page
 from tests.support.chat_server import in_thread
@@ -38,26 +36,28 @@ def test_stand_ins_take_what_the_packages_take() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "package", "extra"),
+    ("engine", "environment"),
     [
-        ("glm-ocr-sdk", "glmocr", "glmocr"),
-        ("paddleocr-vl-sdk", "paddleocr", "paddleocr"),
-        ("mineru", "mineru", "mineru"),
-        ("deepseek-ocr-sdk", "torch", "deepseek"),
+        ("glm-ocr-sdk", "glmocr"),
+        ("paddleocr-vl-sdk", "pp-structure"),
+        ("mineru", "mineru"),
+        ("mineru3", "mineru-3"),
+        ("deepseek-ocr-sdk", "deepseek-ocr"),
+        ("deepseek-ocr-vllm", "deepseek-ocr-vllm"),
     ],
 )
-def test_a_package_that_is_not_here_is_named_with_the_command_that_brings_it(
-    engine: str, package: str, extra: str, page: Path
+def test_an_environment_that_is_not_here_is_named_with_the_command_that_makes_it(
+    engine: str, environment: str, page: Path, stand_in: StandIn
 ) -> None:
     with pytest.raises(MissingToolError) as error:
         answer(engine, page)
-    assert error.value.message == f"the package {package} is not installed"
-    assert error.value.hint == install_command(extra)
+    assert error.value.message == f"the environment {environment} is not installed"
+    assert error.value.hint == f"run: loupe engine install {environment}"
     assert error.value.exit_code == 4
 
 
 def test_glmocr_reads_sample_pages_here_whatever_the_environment_says(tmp_path: Path, stand_in: StandIn) -> None:
-    environment = stand_in.put("glmocr", glmocr="0.1.5")
+    environment = stand_in.put("glmocr", "glm-ocr-sdk")
     (tmp_path / ".env").write_text("ZHIPU_API_KEY=k\nGLMOCR_MODE=maas\n")
     with in_thread("never asked", get=MODELS) as server:
         words = ["infer", "sample_pages", "-e", "glm-ocr-sdk", "--limit", "2", "--base-url", server.url]
@@ -87,7 +87,7 @@ def test_glmocr_reads_sample_pages_here_whatever_the_environment_says(tmp_path: 
 def test_glmocr_counts_regions_that_failed_and_a_page_of_nothing_else_is_an_error(
     tmp_path: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in.put("glmocr", glmocr="0.1.5")
+    stand_in.put("glmocr", "glm-ocr-sdk")
     with in_thread("", get=MODELS) as server:
         for action, wanted in (
             ("one-region", 1),
@@ -109,24 +109,24 @@ def test_glmocr_counts_regions_that_failed_and_a_page_of_nothing_else_is_an_erro
 
 
 def test_glmocr_never_asks_a_cloud(page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in.put("glmocr", glmocr="0.1.5")
+    stand_in.put("glmocr", "glm-ocr-sdk")
     with pytest.raises(UsageError, match=r"open\.bigmodel\.cn is the vendor's cloud"):
         answer("glm-ocr-sdk", page, base_url="https://open.bigmodel.cn/api/paas/v4")
-    with pytest.raises(ProfileError, match="sends no document there"):
-        load_profile("glm-ocr-sdk", {"config": {"pipeline": {"maas": {"enabled": True}}}})
     with in_thread("", get=MODELS) as server:
+        with pytest.raises(EngineUnavailableError, match="sends no document there"):
+            answer("glm-ocr-sdk", page, base_url=server.url, config={"pipeline": {"maas": {"enabled": True}}})
         monkeypatch.setenv("OMP_STAND_IN", "cloud:")
         with pytest.raises(EngineUnavailableError, match="would use the vendor's cloud"):
             answer("glm-ocr-sdk", page, base_url=server.url)
         for action, place in (("upload", "203.0.113.7"), ("resolve", "open.bigmodel.example")):
             monkeypatch.setenv("OMP_STAND_IN", f"{action}:page")
-            with pytest.raises(EngineUnavailableError, match=f"wanted to reach {place} while it read a page"):
+            with pytest.raises(EngineUnavailableError, match=f"it wanted to reach {place}, which Loupe"):
                 answer("glm-ocr-sdk", page, base_url=server.url)
     assert stand_in.notes("parse") == []
 
 
 def test_a_model_server_that_is_not_there_or_has_another_model_is_named(page: Path, stand_in: StandIn) -> None:
-    stand_in.put("glmocr", glmocr="0.1.5")
+    stand_in.put("glmocr", "glm-ocr-sdk")
     with pytest.raises(EngineUnavailableError, match=r"no model server answers at http://127\.0\.0\.1:1/v1") as error:
         answer("glm-ocr-sdk", page, base_url="127.0.0.1:1")
     assert error.value.hint.startswith("vllm serve zai-org/GLM-OCR")

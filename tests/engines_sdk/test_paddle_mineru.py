@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, MissingToolError
+from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, ProfileError, UsageError
 from loupe.types import Output, PdfPage
 from tests.engines_sdk.asking import ASTRAY, MODELS, StandIn, answer, ask, blank_page
 from tests.support.chat_server import in_thread
@@ -16,7 +16,7 @@ from tests.support.pages import write_pdf
 
 
 def test_paddleocr_is_called_with_the_profile_and_gives_text_and_regions(page: Path, stand_in: StandIn) -> None:
-    stand_in.put("paddleocr", paddleocr="3.7.0", paddlex="3.7.2")
+    stand_in.put("paddleocr", "paddleocr-vl-sdk")
     found = answer("paddleocr-vl-sdk", page)
     assert found.text == "page 200x100"
     assert found.response is not None
@@ -29,7 +29,7 @@ def test_paddleocr_is_called_with_the_profile_and_gives_text_and_regions(page: P
 
 
 def test_paddleocr_asks_a_server_if_it_is_told_to(page: Path, stand_in: StandIn) -> None:
-    stand_in.put("paddleocr", paddleocr="3.7.0", paddlex="3.7.2")
+    stand_in.put("paddleocr", "paddleocr-vl-sdk")
     with in_thread("", get=MODELS) as server:
         settings = {"backend": "vllm-server", "base_url": server.url, "model": "glm-ocr", "region_workers": 4}
         assert answer("paddleocr-vl-sdk", page, **settings, device="cpu").text
@@ -38,26 +38,30 @@ def test_paddleocr_asks_a_server_if_it_is_told_to(page: Path, stand_in: StandIn)
     assert (opened["vl_rec_max_concurrency"], opened["device"]) == (4, "cpu")
     with pytest.raises(EngineUnavailableError, match="Unknown argument: nonsense"):
         answer("paddleocr-vl-sdk", page, options={"nonsense": 1})
+    with pytest.raises(ProfileError, match=r"max_tokens = \"many\": must be like 4096"):
+        answer("paddleocr-vl-sdk", page, max_tokens="many")
+    with pytest.raises(ProfileError, match="backend = 'vllm': must be one of native, vllm-server"):
+        answer("paddleocr-vl-sdk", page, backend="vllm")
 
 
 def test_models_are_fetched_only_if_that_is_asked_for(
     page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    stand_in.put("paddleocr", paddleocr="3.7.0", paddlex="3.7.2")
+    stand_in.put("paddleocr", "paddleocr-vl-sdk")
     assert answer("paddleocr-vl-sdk", page).finish_reason is None, "the package does not say how an answer ended"
     assert answer("paddleocr-vl-sdk", page, download=True).text
     assert [note["offline"] for note in stand_in.notes("open")] == ["1", ""]
     monkeypatch.setenv("OMP_STAND_IN", "fetch:")
-    with pytest.raises(EngineUnavailableError, match="nothing without -o download=true: ConnectionRefused") as error:
+    with pytest.raises(EngineUnavailableError, match=r"it wanted to reach 203\.0\.113\.7, which Loupe") as error:
         answer("paddleocr-vl-sdk", page)
-    assert "-o download=true" in error.value.hint
+    assert error.value.hint.endswith("loupe engine install pp-structure --weights")
 
 
 def test_what_paddleocr_gives_back_wrongly_is_an_error(
     page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in.put("paddleocr", paddleocr="3.7.0", paddlex="3.7.2")
+    stand_in.put("paddleocr", "paddleocr-vl-sdk")
     for action, message in (("two", "2 results for one page"), ("old", "gave dict as the text of a page")):
         monkeypatch.setenv("OMP_STAND_IN", f"{action}:page")
         with pytest.raises(EngineError, match=message):
@@ -67,7 +71,7 @@ def test_what_paddleocr_gives_back_wrongly_is_an_error(
 def test_a_crash_a_hang_and_an_error_cost_one_page(
     tmp_path: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in.put("paddleocr", paddleocr="3.7.0", paddlex="3.7.2")
+    stand_in.put("paddleocr", "paddleocr-vl-sdk")
     pages = [blank_page(tmp_path / f"{name}.png") for name in ("bad", "good")]
     for action, kind, message in (
         ("crash", EngineError, r"the engine process died \(signal 11, SIGSEGV\) on this page"),
@@ -82,8 +86,8 @@ def test_a_crash_a_hang_and_an_error_cost_one_page(
 
 
 def test_mineru_3_is_asked_through_do_parse(tmp_path: Path, stand_in: StandIn) -> None:
-    environment = stand_in.put("mineru_3", mineru="3.4.5")
-    words = ["infer", "sample_pages", "-e", "mineru", "--limit", "2", "-o", "backend=pipeline", "-o", "method=ocr"]
+    environment = stand_in.put("mineru_3", "mineru3")
+    words = ["infer", "sample_pages", "-e", "mineru3", "--limit", "2", "-o", "backend=pipeline", "-o", "method=ocr"]
     done = loupe(*words, cwd=tmp_path, env={**environment, **ASTRAY})
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in next(tmp_path.rglob("predictions.jsonl")).read_text().splitlines()]
@@ -100,7 +104,7 @@ def test_mineru_3_is_asked_through_do_parse(tmp_path: Path, stand_in: StandIn) -
 def test_mineru_4_is_asked_through_its_parser_and_asks_nobody_else(
     page: Path, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in.put("mineru_4", mineru="4.0.12")
+    stand_in.put("mineru_4", "mineru")
     for name, value in ASTRAY.items():
         monkeypatch.setenv(name, value)
     found = answer("mineru", page, tier="advanced")
@@ -117,17 +121,19 @@ def test_mineru_4_is_asked_through_its_parser_and_asks_nobody_else(
     assert stand_in.notes("config")[0]["file"] == "{}\n"
 
 
-@pytest.mark.parametrize(("name", "version"), [("mineru_3", "2.7.6"), ("mineru_4", "4.0.1")])
-def test_a_page_of_a_pdf_is_handed_over_as_it_is_or_as_an_image(
-    name: str, version: str, tmp_path: Path, stand_in: StandIn
+@pytest.mark.parametrize(
+    ("name", "engine", "version"), [("mineru_3", "mineru3", "2.7.6"), ("mineru_4", "mineru", "4.0.1")]
+)
+def test_a_page_of_a_pdf_is_handed_over_alone_or_as_an_image(
+    name: str, engine: str, version: str, tmp_path: Path, stand_in: StandIn
 ) -> None:
-    stand_in.put(name, mineru=version)
+    stand_in.put(name, engine, mineru=version)
     pdf = PdfPage(write_pdf(tmp_path / "book.pdf", "one", "two"), 2)
-    assert answer("mineru", pdf).text.splitlines()[0] == ("# book, page 1" if name == "mineru_3" else "# book, page 2")
-    assert "page 709x473" in answer("mineru", pdf, pdf_pages=False, dpi=150).text
+    assert answer(engine, pdf).text.splitlines()[0] == ("# page, page 0" if engine == "mineru3" else "# page")
+    assert "page 709x473" in answer(engine, pdf, reads=["image"], dpi=150).text
 
 
 def test_a_version_of_mineru_without_these_interfaces_is_refused(page: Path, stand_in: StandIn) -> None:
-    stand_in.put("mineru_3", mineru="5.0")
-    with pytest.raises(MissingToolError, match=r"mineru 5.0 has none of the interfaces"):
-        answer("mineru", page)
+    stand_in.put("mineru_3", "mineru3", mineru="5.0")
+    with pytest.raises(UsageError, match=r"mineru 5.0 has none of the interfaces"):
+        answer("mineru3", page)

@@ -21,8 +21,8 @@ from tests.support.command_line import needs
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-#: Extras that bring a vendor's package: gigabytes, of which no two fit into one environment; and what few need.
-VENDORS = ("layout", "ray", "glmocr", "paddleocr", "mineru", "deepseek")
+#: Extras of gigabytes, and what few need.
+VENDORS = ("layout", "ray")
 PINS = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
 #: Slow to import, or not in the core: none of these may stand between a user and the help.
 HEAVY = {"PIL", "aiohttp", "cv2", "jinja2", "markdown_it", "nh3", "numpy", "onnxruntime", "openai", "pybase64"}

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from loupe.data.digests import short_digest
+from loupe.engines.environments.model_server import FoundServer, server_of
 from loupe.engines.environments.places import LOCKED, Environment, Settings, installed, reader_of
 from loupe.engines.environments.speech import ForeignInterpreter, Page, Start
 from loupe.engines.pages.page_reader import PageReader, page_file, page_reader, single_page
@@ -38,46 +39,59 @@ _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFF
 _READABLE = {"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
 #: A proxy that does not exist: it stops what is not written in Python, too, if it respects proxies.
 _NO_PROXY = "http://network-closed-by-loupe.invalid:9"
+_HERE = "localhost,127.0.0.1,::1"
 
 __all__ = ["Settings", "open_engine", "reader_pool"]
 
 
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
-    """Start a worker in the environment, then yield the engine. Raises MissingToolError where it is not installed."""
+    """Start a worker in the environment, then yield the engine.
+
+    Raises MissingToolError if it is not installed, and what looking for its model server raises.
+    """
+    environment, _ = installed(settings)
+    server = await server_of(settings)
     async with (
-        reader_pool(settings) as pool,
+        reader_pool(settings, server, download=settings.download) as pool,
         page_reader(timeout=settings.timeout, workers=settings.concurrency) as reader,
         conversions() as documents,
     ):
-        environment, _ = installed(settings)
         # Of what was installed: without a lock of the profile's, the same packages may bring others at another time.
         lock, source = (short_digest([file]) for file in (environment.folder / LOCKED, reader_of(settings)))
         engine = _Reading(settings, pool, reader, documents)
-        yield Engine(predict=engine.predict, facts={**pool.facts, "lock": lock, "source": source})
+        yield Engine(
+            predict=engine.predict,
+            facts={**(server.facts if server else {}), **pool.facts, "lock": lock, "source": source},
+            healthy=server.answers if server else None,
+        )
 
 
 @asynccontextmanager
-async def reader_pool(settings: Settings, *, download: bool = False) -> AsyncIterator[WorkerPool]:
+async def reader_pool(
+    settings: Settings, server: FoundServer | None = None, *, download: bool = False
+) -> AsyncIterator[WorkerPool]:
     """The workers of a profile. With `download` its reader may fetch what it needs while it is loaded."""
     environment, _ = installed(settings)
     for program in settings.programs:
         if shutil.which(program) is None:
             raise MissingToolError(f"{settings.environment} needs the program {program!r}", hint="check the PATH")
     workers = settings.concurrency or 1
-    limit = int(settings.memory * 1e9) if settings.memory else None if settings.gpu_list else memory_share(workers)
+    unlimited = settings.memory == 0 or (settings.memory is None and settings.gpu_list)
+    limit = None if unlimited else int(settings.memory * 1e9) if settings.memory else memory_share(workers)
     start = Start(
         reader=str(reader_of(settings)),
-        options=from_anywhere(settings.options),
+        options=from_anywhere(settings.options) | ({"base_url": server.url} if server else {}),
         packages=list(settings.pins),
-        hosts=[*settings.may_reach, *settings.hosts],
+        hosts=[*settings.may_reach, *settings.hosts, *([server.host] if server else [])],
         memory=limit,
         download=download,
+        strict_network=settings.strict_network,
     )
     with scratch_folder("loupe-engine-") as folder:
         hint = "" if download else _about_weights(settings)
         reader = ForeignInterpreter(environment.python, start, folder, hint)
-        environments = _environments(settings, environment, workers, download=download)
+        environments = _environments(settings, environment, workers, server, download=download)
         async with interpreter_pool(reader, environments, load_timeout=settings.startup_timeout) as pool:
             yield pool
 
@@ -91,12 +105,12 @@ def _about_weights(settings: Settings) -> str:
 
 
 def _environments(
-    settings: Settings, environment: Environment, workers: int, *, download: bool
+    settings: Settings, environment: Environment, workers: int, server: FoundServer | None, *, download: bool
 ) -> list[dict[str, str]]:
     """What each worker gets: no secrets, its share of the cores, its GPU."""
     threads = str(max(1, cores() // workers))
     shared = {
-        **for_children(passed=settings.pass_env),
+        **for_children("servers", passed=settings.pass_env),  # some run one themselves
         **dict.fromkeys(_THREADS, threads),
         **_READABLE,
     }
@@ -106,7 +120,11 @@ def _environments(
         if not settings.may_reach and not settings.hosts:
             shared |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _NO_PROXY)
             shared |= dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), _NO_PROXY)
-            shared |= dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1")
+            shared |= dict.fromkeys(("NO_PROXY", "no_proxy"), _HERE)
+    if server is not None:  # It is asked directly, regardless of the user's proxies for the rest.
+        listed = shared.get("no_proxy") or shared.get("NO_PROXY") or ""
+        direct = ",".join(filter(None, [listed, _HERE, server.host]))
+        shared |= dict.fromkeys(("NO_PROXY", "no_proxy"), direct)
     shared["PATH"] = os.pathsep.join([str(environment.python.parent), os.environ.get("PATH", os.defpath)])
     shared |= settings.variables
     gpus: Sequence[str] = settings.gpu_list

@@ -98,6 +98,8 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     gives: ClassVar[frozenset[str] | None] = None
     #: Tasks that need no question: what stands on the page is the answer, unless somebody asks something of their own.
     unasked: ClassVar[frozenset[str]] = frozenset()
+    #: The table for settings that are no keys of the kind, but stand in this table of the profile; "" for none.
+    settings_in: ClassVar[str] = ""
 
     kind: str
     title: str = ""
@@ -208,7 +210,7 @@ def load_profile(name: str, overrides: Mapping[str, Any] | None = None) -> tuple
     """
     label, written, where = _find(name)
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    profile = checked_profile({**_for_server(written, given), **given}, where)
+    profile = checked_profile({**_for_server(written, given), **_placed(written, given, where)}, where)
     return label, _with_differences(profile, written)
 
 
@@ -224,6 +226,24 @@ def checked_profile(table: Mapping[str, Any], where: str) -> Profile:
     for mistake in _impossible_numbers(profile):
         raise ProfileError(f"{where}: {mistake}")
     return profile
+
+
+def _placed(written: Mapping[str, Any], given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The settings `given`, those in the profile's table of further settings if they stand there."""
+    kind = str(written.get("kind", ""))
+    name = engine_module(kind).Settings.settings_in if kind in _kinds() else ""
+    table, more = written.get(name), given.get(name, {})
+    if not (name and isinstance(table, Mapping) and isinstance(more, Mapping)):
+        return dict(given)
+    inside = {key: value for key, value in given.items() if key in table}
+    for key, value in inside.items():
+        for type_ in (bool, int | float, dict, list):
+            if isinstance(table[key], type_):
+                if not isinstance(value, type_) or isinstance(value, bool) != isinstance(table[key], bool):
+                    raise ProfileError(f"{where}: {key} = {encode_json(value).decode()}: must be like {table[key]!r}")
+                break
+    placed = {key: value for key, value in given.items() if key not in table}
+    return {**placed, name: {**table, **more, **inside}} if inside or name in given else placed
 
 
 def _for_server(written: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,22 +30,24 @@ def deciding(kind: str, defining: Mapping[str, Any], adapters: Sequence[str]) ->
 
     `defining` are the settings of a profile or run that can change an answer.
     """
-    way = said_of(kind, "WAY")
+    way = said_of(kind, "WAY", defining)
     if not way:
         return {}
     in_blocks = next((margins for step, margins in _BLOCK_STEPS.items() if step in adapters), "")
     by_model = _BY_MODEL if way == "direct" else ""
     left = [key for key in _DEFAULTED if defining.get(key) in (None, "server")]
     return {
-        "joins": "an empty line" if in_blocks else said_of(kind, "JOINS") or by_model,
-        "margins": in_blocks or said_of(kind, "MARGINS") or by_model,
+        "joins": "an empty line" if in_blocks else said_of(kind, "JOINS", defining) or by_model,
+        "margins": in_blocks or said_of(kind, "MARGINS", defining) or by_model,
         "defaults": (", ".join(left) or "none") if "temperature" in defining else "",
         "guards": "; ".join(_guards(defining, adapters)) or "none",
     }
 
 
-def said_of(kind: str, name: str) -> str:
-    """What the module of an engine's kind says of itself (`WAY`, `JOINS`, `MARGINS`); "" for nothing."""
+def said_of(kind: str, name: str, defining: Mapping[str, Any]) -> str:
+    """`WAY`, `JOINS` or `MARGINS` as the settings, else the module of the engine's kind, have it; "" for nothing."""
+    if own := defining.get(name.lower()):
+        return str(own)
     try:
         return str(getattr(engine_module(kind), name, "")) if kind else ""
     except ProfileError:

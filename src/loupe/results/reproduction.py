@@ -260,7 +260,7 @@ def _common(
     several = "; ".join(f"{task}: {text}" for task, text in prompts.items())
     sampling = [f"{key} {defining[key]}" for key in _SAMPLING if defining.get(key) is not None]
     return {
-        "way": said_of(kind, "WAY"),
+        "way": said_of(kind, "WAY", defining),
         "layout": parts.get("layout", ""),
         "model": str(defining.get("model") or ""),
         "prompt": (asked[0] if len(set(asked)) == 1 else several) if asked else OWN_QUESTIONS,

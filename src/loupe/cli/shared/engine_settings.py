@@ -152,17 +152,18 @@ def settings_from(pairs: Sequence[str], engine: str) -> dict[str, Any]:
 
 def settings_of(engine: str) -> tuple[str, ...]:
     """Names of the settings that an engine has; none for an engine that is not there, which is said elsewhere."""
-    found = _class_of(engine)
-    return found.__struct_fields__ if found else ()
+    found = _loaded(engine)
+    further = getattr(found, found.settings_in, {}) if found and found.settings_in else {}
+    return (*found.__struct_fields__, *(further if isinstance(further, dict) else ())) if found else ()
 
 
-def _class_of(engine: str) -> type[Profile] | None:
+def _loaded(engine: str) -> Profile | type[Profile] | None:
+    """The profile; the class of a kind that needs a setting to be loaded, which has its settings anyway."""
     try:
-        return type(load_profile(engine)[1])
+        return load_profile(engine)[1]
     except UntrustedError:
         raise
     except LoupeError:
-        # A kind that needs a setting to be loaded has its settings all the same.
         found: type[Profile] | None = engine_module(engine).Settings if engine in engine_kinds() else None
         return found
 
@@ -171,9 +172,12 @@ def _choices(key: str, engines: Iterable[str]) -> set[str]:
     """The values that a setting of these engines may have, if they can be counted."""
     found: set[str] = set()
     for engine in engines:
-        if (settings := _class_of(engine)) and key in settings.__struct_fields__:
-            hint = get_type_hints(settings)[key]
+        settings = _loaded(engine)
+        if settings and key in settings.__struct_fields__:
+            hint = get_type_hints(settings if isinstance(settings, type) else type(settings))[key]
             found |= set(get_args(hint)) if get_origin(hint) is Literal else set()
+        elif isinstance(settings, Profile):
+            found |= set(getattr(settings, "choices", {}).get(key, ()))
     return found
 
 

@@ -27,7 +27,7 @@ HEAD = struct.Struct("!Q")
 #: A longer message than this is none of Loupe's, in bytes.
 LARGEST = 64 * 10**6
 #: What `outcome` of an exception may say of its page, and the word that goes back for it.
-OUTCOMES = ("rejected", "transient", "busy", "unavailable", "timeout")
+OUTCOMES = ("rejected", "transient", "busy", "unavailable", "timeout", "usage")
 refused: list[str] = []
 #: Not empty once memory has run out: another process reads the next page.
 exhausted: list[bool] = []
@@ -53,7 +53,7 @@ def main(descriptor: int) -> None:
         connection.sendall(framed({**failed, "error": "the engine cannot be loaded: " + failed["error"]}))
         return
     close_network(start["hosts"])
-    connection.sendall(framed({"facts": facts(start["packages"])}))
+    connection.sendall(framed({"facts": {**facts(start["packages"]), **getattr(read, "facts", {})}}))
     process = os.getpid()
     while True:
         page = SimpleNamespace(**json.loads(inbox.get()))
@@ -116,6 +116,7 @@ def described(error: BaseException, start: dict[str, Any]) -> dict[str, Any]:
         place, message = "", str(error)
     if refused:
         message += f" (it wanted to reach {refused[0]}, which Loupe does not let it)"
+        told = told or ("unavailable" if start["strict_network"] else "")
     return {"error": " ".join((place + message).split())[:2000] or "unknown", "outcome": told}
 
 

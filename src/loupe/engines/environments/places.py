@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
 from loupe.data.user_folders import cache_folder
+from loupe.engines.chat.discovery import check_addresses
 from loupe.engines.registry import WHOLE_PAGES, Profile
 from loupe.engines.shared.hosts import hosts_beyond
 from loupe.errors import MissingToolError, ProfileError, word
@@ -30,11 +32,30 @@ Reads: TypeAlias = Literal["image", "page", "document"]
 #: Keys that change no answer; the lock and the reader's file count with their digests.
 _NOT_DEFINING = frozenset(
     {"licence", "weights", "unproven", "programs", "python", "lock", "reader", "pass_env", "memory", "gpus"}
-    | {"startup_timeout", "sends_to", "may_reach"}
+    | {"startup_timeout", "sends_to", "may_reach", "download", "model_server", "choices", "strict_network"}
 )
+#: Options that change no answer: where a server is, and how many of its answers are awaited at once.
+_FREE_OPTIONS = frozenset({"base_url", "region_workers"})
+#: Keys of few profiles, which define nothing in the others.
+_OF_FEW = frozenset({"asks", "way", "joins", "margins"})
+#: Options with a short name in a signature.
+_SIGNED = {"max_tokens": "max", "temperature": "t"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PYTHON = re.compile(r">=3\.(\d{1,2})(?:,<3\.(\d{1,2}))?")
 _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\[[A-Za-z0-9._,-]+\])?==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
+
+
+class ModelServer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """The model server that a reader asks, at the option `base_url`.
+
+    It asks one if an address is given, if there is a `usual` one, or with an option `backend` among `backends`. `start`
+    is the command that starts such a server. A host that ends with one of `never` is refused.
+    """
+
+    usual: str = ""
+    start: str = ""
+    backends: list[str] = []
+    never: list[str] = []
 
 
 class Settings(Profile, frozen=True, kw_only=True):
@@ -43,14 +64,18 @@ class Settings(Profile, frozen=True, kw_only=True):
     `environment` names the environment, which several profiles may share; `packages` are its exact pins, `lock` a file
     with the digests of all that is installed ("": the one that comes with Loupe, else one is made while installing).
     `python` are the versions it runs on. `reader` is a reader of Loupe's by name, or a file (docs/engines/
-    environments.md), and `options` is what it is given. `reads` says what it takes. `variables` are set for its
-    process, `pass_env` handed on beside the usual ones, `programs` must be on the PATH. Pages go to the host
-    `sends_to`, if any; the process may connect to it, to `may_reach`, and to nothing else outside this machine.
-    `memory` is the limit of one worker in GB (None: its share of the machine; no limit with `gpus`); each GPU of `gpus`
-    gets a worker. `licence`, `weights` and `unproven` are shown before it is installed and used.
+    environments.md), and `options` is what it is given, `choices` the values that some of these may have. `reads` says
+    what it takes; `asks`: it answers the question that a page comes with. `variables` are set for its process,
+    `pass_env` handed on beside the usual ones, `programs` must be on the PATH. Pages go to the host `sends_to`, if any,
+    or to a `model_server`; the process may connect to these, to `may_reach`, and to nothing else outside this machine.
+    With `strict_network` an attempt ends the run, else it costs its page. `download` lets the reader fetch weights
+    while it is loaded. `memory` is the limit of one worker in GB (None: its share of the machine; no limit with `gpus`
+    or for 0); each GPU of `gpus` gets a worker. `licence`, `weights` and `unproven` are shown before it is installed
+    and used. `way`, `joins` and `margins` say how the package makes a page (docs/reproduce.md).
     """
 
-    gives: ClassVar[frozenset[str] | None] = WHOLE_PAGES
+    #: Settings that are no keys, but stand in this table of the profile, go there.
+    settings_in: ClassVar[str] = "options"
 
     environment: str
     packages: list[str]
@@ -59,6 +84,14 @@ class Settings(Profile, frozen=True, kw_only=True):
     lock: str = ""
     python: str = ">=3.11"
     options: dict[str, Any] = msgspec.field(default_factory=dict)
+    choices: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    model_server: ModelServer | None = None
+    asks: bool = False
+    way: Literal["", "pipeline", "direct"] = ""
+    joins: str = ""
+    margins: str = ""
+    download: bool = False
+    strict_network: bool = False
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     pass_env: list[str] = msgspec.field(default_factory=list)
     programs: list[str] = msgspec.field(default_factory=list)
@@ -86,10 +119,30 @@ class Settings(Profile, frozen=True, kw_only=True):
             raise ValueError(f"{'reads' if self.packages else 'packages'} is empty")
         for key in ("dpi", "startup_timeout", "memory", "longest"):
             value = getattr(self, key)
-            if value is not None and not 0 < value <= 1e6:
+            if value is not None and not 0 < value <= 1e6 and (key, value) != ("memory", 0):
                 raise ValueError(f"{key} = {value}: must be above 0, and at most a million")
         if self.concurrency is None:  # One worker for each GPU; else one, which may need all of the machine.
             msgspec.structs.force_setattr(self, "concurrency", len(self.gpu_list) or 1)
+        for key, allowed in self.choices.items():
+            if (value := self.options.get(key)) not in allowed:
+                raise ValueError(f"{key} = {value!r}: must be one of {', '.join(allowed)}")
+        # Packages write addresses into their messages.
+        check_addresses(self._addresses)
+        if any(urlsplit(url).query for url in self._addresses):
+            raise ValueError("base_url holds a query, which no package can take")
+
+    @property
+    def gives(self) -> frozenset[str] | None:  # type: ignore[override]  # of most kinds it is the same for all
+        """A reader that is not told the question only reads."""
+        return None if self.asks else WHOLE_PAGES
+
+    @property
+    def base_url(self) -> str | list[str]:
+        """The address of the model server. Raises AttributeError for a reader that asks none."""
+        try:
+            return self.options["base_url"]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError("base_url") from None
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -100,7 +153,22 @@ class Settings(Profile, frozen=True, kw_only=True):
     @property
     def hosts(self) -> tuple[str, ...]:
         """With the server that an engine's model runs on, where the user names one on another machine."""
-        return (*self.services, *hosts_beyond(str(self.options.get("server", ""))))
+        named = (str(self.options.get("server", "")), *self._addresses)
+        return tuple(dict.fromkeys((*self.services, *hosts_beyond(named))))
+
+    @property
+    def asks_server(self) -> bool:
+        """Whether the reader asks a model server with these options."""
+        wanted = self.model_server
+        return wanted is not None and bool(
+            self._addresses or wanted.usual or self.options.get("backend") in wanted.backends
+        )
+
+    @property
+    def _addresses(self) -> list[str]:
+        """The addresses that are given for the model server."""
+        given = self.options.get("base_url", [])
+        return [url for url in ([given] if isinstance(given, str) else given) if url]
 
     @property
     def fetches(self) -> bool:
@@ -127,11 +195,19 @@ class Settings(Profile, frozen=True, kw_only=True):
         """What the page is given as, and the packages that decide the text."""
         image = f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")
         how = "+".join(image if each == "image" else f"pdf{'' if each == 'page' else 's'}" for each in self.reads)
-        return {"img": how, "pkg": "+".join(f"{name}{version}" for name, version in self.pins.items())}
+        packages = "+".join(f"{name}{version}" for name, version in self.pins.items())
+        named = {key: self.options[key] for key in (*self.choices, *_SIGNED) if key in self.options}
+        chosen = {
+            _SIGNED.get(key, key): f"{each:g}" if isinstance(each, float) else str(each) for key, each in named.items()
+        }
+        return {"img": how, "pkg": packages, **chosen}
 
     def defining(self) -> dict[str, Any]:
-        """Without what says how it is installed and run; `environment` stands for nothing but a folder."""
-        return {key: value for key, value in super().defining().items() if key not in _NOT_DEFINING | {"environment"}}
+        """Without what says how it is installed and run; the reader's options stand among the others."""
+        found = super().defining()
+        options = {key: value for key, value in found.pop("options").items() if key not in _FREE_OPTIONS}
+        left_out = _NOT_DEFINING | {"environment"} | {key for key in _OF_FEW if not found[key]}
+        return {key: value for key, value in found.items() if key not in left_out} | options
 
     def own_file(self, name: str) -> Path:
         """A file that the profile names."""

@@ -22,6 +22,8 @@ WORKER = Path(__file__).parent / "foreign_worker.py"
 _MOST_LINES = 10_000
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
 _Pixels: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=1e7)]
+#: Boxes of regions run from 0 to this, regardless of the page's size.
+_WHOLE = 1000
 #: What an exception of a reader says of its page, and the error of Loupe's that it becomes.
 _ERRORS = {
     "rejected": "RejectedError",
@@ -29,13 +31,15 @@ _ERRORS = {
     "busy": "TransientEngineError",
     "unavailable": "EngineUnavailableError",
     "timeout": "EngineTimeoutError",
+    "usage": "UsageError",
 }
 
 
 class Start(msgspec.Struct, kw_only=True):
     """The first message: which reader to load, with what, and what its process may take and reach.
 
-    `memory` is in bytes. `download`: the network is open until the reader is loaded.
+    `memory` is in bytes. `download`: the network is open until the reader is loaded. `strict_network`: a page that
+    failed because the reader wanted to reach somebody else ends the run.
     """
 
     reader: str
@@ -44,6 +48,7 @@ class Start(msgspec.Struct, kw_only=True):
     hosts: list[str]
     memory: int | None = None
     download: bool = False
+    strict_network: bool = False
 
 
 class Page(msgspec.Struct, kw_only=True):
@@ -63,16 +68,30 @@ class Line(msgspec.Struct):
     score: float | None = None
 
 
+class Region(msgspec.Struct, kw_only=True):
+    """An area of the page: a box in units of which the page has `size`, and how sure the package is of it (0 to 1)."""
+
+    label: Any = ""
+    native_label: Any = ""
+    content: Any = ""
+    box: Any = None
+    score: Any = None
+
+
 class Answer(msgspec.Struct, kw_only=True):
     """What comes back: facts after loading, a text, the texts of a document's pages, lines on a picture, or an error.
 
-    `size` is the picture's width and height in pixels, if it goes with `lines`.
+    `size` is the page's width and height in the units of `lines` or `regions`. `counts` is kept with the answer.
+    `finish_reason` is null if the package does not say how the text ended.
     """
 
     facts: dict[str, str] = {}
     text: str | None = None
     pages: list[str] | None = None
     lines: list[Line] | None = None
+    regions: list[Region] | None = None
+    counts: dict[str, _Count] = {}
+    finish_reason: str | None = "stop"
     size: tuple[_Pixels, _Pixels] | None = None
     input_tokens: _Count | None = None
     output_tokens: _Count | None = None
@@ -115,19 +134,22 @@ class ForeignInterpreter:
 
 
 def _output(answer: Answer) -> Output:
-    """Raises msgspec.ValidationError where the answer holds neither text nor lines."""
+    """Raises msgspec.ValidationError if the answer has neither text nor lines."""
     if answer.pages is not None:
         return Output(text="", finish_reason="stop", response={"pages": answer.pages})
-    text, placed = answer.text, None
+    text = answer.text
+    placed: dict[str, Any] | None = None
     if answer.lines is not None:
         _check(answer.lines)
         text = text or page_text([_quad(line) for line in answer.lines], [line.text for line in answer.lines])
         placed = {"lines": _placed(answer.lines, answer.size)} if answer.size else None
     if text is None:
         raise msgspec.ValidationError("no text")
+    if answer.regions is not None:
+        placed = {"regions": _regions(answer.regions, answer.size or (_WHOLE, _WHOLE)), **answer.counts}
     return Output(
         text=text,
-        finish_reason="stop",
+        finish_reason=answer.finish_reason,
         response=placed,
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
@@ -157,3 +179,30 @@ def _placed(lines: Sequence[Line], size: tuple[float, float]) -> list[PlacedLine
         xs, ys = [x / size[0] for x, _ in line.box], [y / size[1] for _, y in line.box]
         found.append(placed_line(line.text, (min(xs), min(ys), max(xs), max(ys)), line.score))
     return found
+
+
+def _regions(regions: Sequence[Region], size: tuple[float, float]) -> list[dict[str, Any]]:
+    """The areas in the one form that embeddings and the report read; a package's odd value is left out."""
+    if len(regions) > _MOST_LINES:
+        raise msgspec.ValidationError(f"{len(regions):,} regions, and {_MOST_LINES:,} is the most")
+    return [
+        {
+            "index": index,
+            "label": str(each.label),
+            "content": each.content if isinstance(each.content, str) else "",
+            "bbox_2d": _thousandths(each.box, size),
+            **({"score": round(each.score, 4)} if isinstance(each.score, int | float) and 0 <= each.score <= 1 else {}),
+            **({"native_label": str(each.native_label)} if each.native_label else {}),
+        }
+        for index, each in enumerate(regions)
+    ]
+
+
+def _thousandths(box: object, size: tuple[float, float]) -> list[int] | None:
+    """Left, top, right and bottom in thousandths of width and height; None for what is not a box."""
+    if not isinstance(box, list) or len(box) != 4:
+        return None
+    try:
+        return [int(float(side) * _WHOLE / whole) for side, whole in zip(box, size * 2, strict=True)]
+    except (TypeError, ValueError, OverflowError):
+        return None

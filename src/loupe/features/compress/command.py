@@ -146,14 +146,14 @@ def command(context: click.Context, /, runs: tuple[Path, ...], json: bool, plain
 def _engine(flags: dict[str, Any]) -> tuple[str, Profile]:
     """The engine that reads, in the mode asked for where it has such a setting."""
     from loupe.cli.shared.chosen_engines import agree_to_send, configure, override_table
-    from loupe.cli.shared.engine_settings import caution
+    from loupe.cli.shared.engine_settings import caution, settings_of
     from loupe.cli.shared.flags import Flags
 
     keys = ("base_url", "model", "prompt", "prompt_file", "concurrency", "timeout", *SERVER_OVERRIDES)
     overrides = override_table(Flags(**{key: flags[key] for key in keys}))
     check_serve(overrides)
     label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides)
-    if "mode" in type(profile).__struct_fields__ and "mode" not in overrides:
+    if "mode" in settings_of(flags["engine"] or DEFAULT_ENGINE) and "mode" not in overrides:
         label, profile = configure(flags["engine"] or DEFAULT_ENGINE, overrides | {"mode": flags["mode"]})
     check_server_settings(overrides, [(label, profile)])
     check_variables([(label, profile)])

@@ -10,10 +10,10 @@ from paddleocr import PaddleOCR
 
 
 def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
-    """`language` and `version` of the models."""
+    """`language` and version of the `models`."""
     engine = PaddleOCR(
         lang=options["language"],
-        ocr_version=options["version"],
+        ocr_version=options["models"],
         use_doc_orientation_classify=False,
         use_doc_unwarping=False,
         use_textline_orientation=False,

@@ -12,10 +12,10 @@ from rapidocr import LangDet, LangRec, ModelType, OCRVersion, RapidOCR
 
 
 def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
-    """`version` (PP-OCRv4, PP-OCRv5, PP-OCRv6), `size` (tiny, small, medium, mobile, server), `language` (ch)."""
+    """`models` (PP-OCRv4, PP-OCRv5, PP-OCRv6), `size` (tiny, small, medium, mobile, server), `language` (ch)."""
     threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
     cv2.setNumThreads(threads)
-    shared = {"ocr_version": OCRVersion(options["version"]), "model_type": ModelType(options["size"])}
+    shared = {"ocr_version": OCRVersion(options["models"]), "model_type": ModelType(options["size"])}
     language = options.get("language", "ch")
     parameters = {
         "Global.log_level": "error",

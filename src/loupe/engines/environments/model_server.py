@@ -1,10 +1,10 @@
-"""The model server that a package asks for every region of a page: one address, and whether somebody answers there."""
+"""Find the model server that a package asks for every region of a page, and see that it answers and has the model."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from loupe.data.certificates import open_client
@@ -21,17 +21,22 @@ from loupe.engines.chat.discovery import (
     shown,
 )
 from loupe.engines.chat.endpoints import source_of
+from loupe.engines.environments.places import Settings
 from loupe.errors import EngineUnavailableError, ProfileError, UsageError, word
 
 _HEALTH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class ModelServer:
-    """A model server by its base URL, such as http://127.0.0.1:8080/v1; `variable` names it where no profile does."""
+class FoundServer:
+    """A model server by its base URL, such as http://127.0.0.1:8080/v1; `variable` named it if no profile did.
+
+    `facts` are for run.json.
+    """
 
     url: str
     variable: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
 
     @property
     def host(self) -> str:
@@ -39,7 +44,7 @@ class ModelServer:
         return urlsplit(self.url).hostname or ""
 
     async def answers(self) -> bool:
-        """Whether it says that it is well: HTTP 200 for its models, or for its health where it lists none.
+        """Return whether it is well: HTTP 200 for its models, or for its health if it lists none.
 
         Protocol: docs/protocols/engines.md#health-check.
         """
@@ -54,11 +59,26 @@ class ModelServer:
         return False
 
 
-async def one_server(base_url: str | Sequence[str], usual: str = "") -> ModelServer:
-    """The server that a profile names, else a variable, else the `usual` one of the package.
+async def server_of(settings: Settings) -> FoundServer | None:
+    """The server that a reader asks, which answers and has the model; None if the reader asks none.
 
-    Raises UsageError for none, for several, and for what is no address, and what looking for one raises.
+    Raises UsageError if it is none, several or a vendor's cloud, EngineUnavailableError if it does not answer or has
+    not this model, and what looking for one raises.
     """
+    wanted, options = settings.model_server, settings.options
+    if wanted is None or not settings.asks_server:
+        return None
+    server = await one_server(options.get("base_url", ""), wanted.usual)
+    if wanted.never and server.host.endswith(tuple(wanted.never)):
+        raise UsageError(
+            f"{server.host} is the vendor's cloud; Loupe sends no document there",
+            hint=f"start a server of your own: {wanted.start}",
+        )
+    return replace(server, facts=await _facts(server, str(options.get("model", "")), start=wanted.start))
+
+
+async def one_server(base_url: str | Sequence[str], usual: str = "") -> FoundServer:
+    """The server that a profile names, else a variable, else the `usual` one of the package."""
     named = addresses_of(base_url, os.environ)
     urls = named.urls or ((usual,) if usual else ())
     if len(urls) != 1:
@@ -66,16 +86,13 @@ async def one_server(base_url: str | Sequence[str], usual: str = "") -> ModelSer
         raise UsageError(f"this engine asks one model server, and got {what}", hint="use --base-url URL")
     try:
         [url] = (await located(Addresses(tuple(urls), named.variable))).urls
-        return ModelServer(normalize_base_url(url), named.variable)
+        return FoundServer(normalize_base_url(url), named.variable)
     except ValueError as error:
         raise ProfileError(str(error)) from None
 
 
-async def reach_server(server: ModelServer, model: str, *, start: str) -> dict[str, str]:
-    """Facts about the server. Raises EngineUnavailableError where none answers, or where it has not this model.
-
-    `start` is the command that starts such a server.
-    """
+async def _facts(server: FoundServer, model: str, *, start: str) -> dict[str, str]:
+    """What is known of the server; `start` is the command that starts one."""
     async with open_client() as session:
         endpoint = await probe(session, server.url)
     if endpoint is None:
@@ -93,5 +110,6 @@ async def reach_server(server: ModelServer, model: str, *, start: str) -> dict[s
     return {
         "base_url": shown(server.url),
         "server": endpoint.server,
+        **({"model": model} if model else {}),
         **source_of(Addresses((server.url,), server.variable)),
     }
