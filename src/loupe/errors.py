@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-_ROOM = "make room there and try again: what was finished is kept"
+_ROOM = "make room there (df -h) and repeat the command; answers already stored are kept"
 _ELSEWHERE = "make the folder writable, or write to another one"
-_DISK = "check the disk or its mount and try again: what was finished is kept"
+_DISK = "check the disk or its mount and repeat the command; answers already stored are kept"
 #: What a system says when it does not write: the reason in words, and what to do.
 _REFUSALS = {
     errno.ENOSPC: ("the disk is full", _ROOM),

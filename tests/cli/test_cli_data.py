@@ -21,7 +21,7 @@ import pytest
 from PIL import Image
 
 from loupe.cli.data import _root as data_root
-from loupe.data.extras import install_command
+from loupe.data.extras import install_hint
 from tests.support.chat_server import in_thread
 from tests.support.command_line import READER, command, complaint, environment, loupe
 from tests.support.hub_server import COMMIT, Fault, hub_server
@@ -383,7 +383,7 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path, package: str, wo
     (tmp_path / "copy/data/test-00000-of-00001.parquet").write_bytes(ocrbench())
     done = loupe(*words, cwd=tmp_path, env=here(tmp_path, PYTHONPATH=str(tmp_path / "without")))
     error, hint = complaint(done)
-    assert (done.returncode, hint) == (4, install_command("data")) and package in error
+    assert (done.returncode, hint) == (4, install_hint("data")) and package in error
 
 
 def test_a_hub_that_cannot_be_reached_has_one_exit_code(tmp_path: Path) -> None:

@@ -114,3 +114,13 @@ def test_a_run_without_scores_is_refused_with_the_command_that_scores_it(here: P
 )
 def test_options_that_do_not_fit_are_refused(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
     assert complaint(loupe("export", "runs/y/mydocs", *words, cwd=tmp_path))[0] == message
+
+
+@pytest.mark.parametrize(
+    "words", [("--to", "csv", "-o", "taken/x.csv"), ("--to", "./taken"), ("--to", "inspect", "-o", "taken")]
+)
+def test_a_file_where_a_folder_should_be_is_named(here: Path, words: tuple[str, ...]) -> None:
+    (here / "taken").write_text("kept")
+    done = loupe("export", f"runs/{RIGHT}/mydocs", *words, cwd=here)
+    assert (done.returncode, complaint(done)[0]) == (2, "taken is a file, not a folder")
+    assert complaint(done)[1].endswith("mv taken taken.old") and (here / "taken").read_text() == "kept"

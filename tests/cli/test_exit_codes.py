@@ -21,7 +21,7 @@ from tests.support.pages import draw_page
 COMMANDS = [name for name, _ in every_command(root)]
 RUN = "kept/reader/mydocs"
 ELSEWHERE = "make the folder writable, or write to another one"
-ROOM = "make room there and try again: what was finished is kept"
+ROOM = "make room there (df -h) and repeat the command; answers already stored are kept"
 #: What each command that writes files is given; what it writes is named or a default place.
 WRITES = {
     "run": ("mydocs", "-e", "python:reader.py:right", "-j", "1"),

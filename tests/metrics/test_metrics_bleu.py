@@ -136,7 +136,7 @@ def test_meteor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk.translate.meteor_score", None)
     with pytest.raises(MissingToolError, match=r"^METEOR needs nltk, which is not installed") as caught:
         meteor(["a"], ["a"])
-    assert (caught.value.hint, caught.value.exit_code) == ("pip install nltk", 4)
+    assert (caught.value.hint, caught.value.exit_code) == ("install it: pip install nltk", 4)
 
 
 def test_meteor_of_many_words_without_a_match_takes_no_quadratic_time() -> None:

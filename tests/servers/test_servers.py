@@ -252,5 +252,5 @@ def test_a_program_that_is_not_installed_is_one_line_with_what_brings_it(tmp_pat
     (tmp_path / "bin").mkdir()
     done = loupe("infer", "./words.py", "--serve", "vllm:some/model", cwd=tmp_path, env={"PATH": str(tmp_path / "bin")})
     message, hint = complaint(done)
-    assert message == "vLLM is not installed: no program 'vllm'" and hint.startswith("pip install vllm")
+    assert message == "vLLM is not installed: no program 'vllm'" and hint.startswith("install it: pip install vllm")
     assert done.returncode == 4 and list((tmp_path / "runs").iterdir()) == []

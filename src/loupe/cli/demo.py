@@ -15,7 +15,7 @@ import click
 
 from loupe.cli.shared.errors import INTERRUPTED, show_error
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, runs_option, say, tables
-from loupe.data.extras import install_command
+from loupe.data.extras import install_command, install_hint
 from loupe.errors import LoupeError, MissingToolError, RunError, WriteError
 from loupe.files.default_places import default_place
 from loupe.files.folder import Folder
@@ -68,7 +68,7 @@ def command(context: click.Context, /, runs: Path, output: Path, limit: int, jso
     if interrupted:
         context.exit(INTERRUPTED)
     if not folders:
-        raise MissingToolError("no local engine could read the pages", hint=install_command("rapidocr"))
+        raise MissingToolError("no local engine could read the pages", hint=install_hint("rapidocr"))
     paths = tuple(folder.path for folder in folders)
     compared = compare_runs(paths) if len(paths) > 1 else None
     write_report(paths, output)

@@ -51,8 +51,13 @@ def need(*modules: str, extra: str, purpose: str) -> None:
         verb = "is" if len(missing) == 1 else "are"
         raise MissingToolError(
             f"{purpose} needs {' and '.join(missing)}, which {verb} not installed",
-            hint=install_command(extra),
+            hint=install_hint(extra),
         )
+
+
+def install_hint(extra: str, *options: str) -> str:
+    """The hint of an error for want of an extra ("": of Loupe itself)."""
+    return f"install it: {install_command(extra, *options)}"
 
 
 def install_of(module: str) -> str:

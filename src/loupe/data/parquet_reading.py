@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loupe.data.extras import install_command
+from loupe.data.extras import install_hint
 from loupe.errors import DatasetError, MissingToolError
 from loupe.files.foreign import plain_file
 
@@ -97,7 +97,7 @@ def open_parquet(path: Path) -> ParquetFile:
         from pyarrow.parquet import ParquetFile
     except ImportError:
         raise MissingToolError(
-            f"reading {path.name} needs pyarrow, which is not installed", hint=install_command("data")
+            f"reading {path.name} needs pyarrow, which is not installed", hint=install_hint("data")
         ) from None
     try:
         # A buffer makes it stream a column instead of reading all of a row group at once.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from loupe.data.extras import install_command
+from loupe.data.extras import install_hint
 from loupe.engines.pages.page_reader import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.placed_text import PlacedLine, Quad, page_text, placed_line
@@ -68,7 +68,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """Load the models in a worker, then yield the engine. Raises MissingToolError without the extra."""
     for package in ("rapidocr", "onnxruntime"):
         if find_spec(package) is None:
-            raise MissingToolError(f"the package {package} is not installed", hint=install_command("rapidocr"))
+            raise MissingToolError(f"the package {package} is not installed", hint=install_hint("rapidocr"))
     workers = settings.concurrency or 1
     threads = max(1, cores() // workers)
     arguments = {
@@ -260,7 +260,7 @@ def _refuse_downloads() -> None:
     def refuse(*_: object, **__: object) -> None:
         raise MissingToolError(
             "rapidocr came without its models and wants to download them",
-            hint="pip install --force-reinstall 'rapidocr>=3.8'",
+            hint="install it again: pip install --force-reinstall 'rapidocr>=3.8'",
         )
 
     socket.getaddrinfo = refuse  # type: ignore[assignment]

@@ -163,7 +163,9 @@ def meteor(prediction: Sequence[str], reference: Sequence[str], *, synonyms: Syn
     try:
         from nltk.translate.meteor_score import meteor_score
     except ModuleNotFoundError:
-        raise MissingToolError("METEOR needs nltk, which is not installed", hint="pip install nltk") from None
+        raise MissingToolError(
+            "METEOR needs nltk, which is not installed", hint="install it: pip install nltk"
+        ) from None
     return float(meteor_score([list(reference)], list(prediction), wordnet=synonyms or NoSynonyms()))
 
 

@@ -223,9 +223,11 @@ def _find_program(wanted: Wanted) -> str:
     template, program = wanted.template, wanted.program[0]
     if program == "{python}":
         if template.module and find_spec(template.module) is None:
-            raise MissingToolError(f"{template.title} is not installed", hint=template.install)
+            raise MissingToolError(f"{template.title} is not installed", hint=f"install it: {template.install}")
         return sys.executable
     found = shutil.which(program)
     if found is None:
-        raise MissingToolError(f"{template.title} is not installed: no program {program!r}", hint=template.install)
+        raise MissingToolError(
+            f"{template.title} is not installed: no program {program!r}", hint=f"install it: {template.install}"
+        )
     return str(Path(found).absolute())

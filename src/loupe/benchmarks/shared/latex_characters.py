@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from loupe.data.extras import install_command, installed
+from loupe.data.extras import install_hint, installed
 from loupe.errors import MissingToolError
 
 #: Characters of a formula, of any text that comes of a part of it, and how deep it may be nested; upstream, with
@@ -289,7 +289,7 @@ def need_pylatexenc(purpose: str = "OmniDocBench") -> None:
         raise MissingToolError(
             f"{purpose} needs pylatexenc {PYLATEXENC}, whose tables serve versions that pin 2.10 or 2.11, too; "
             f"version {version or 'none'} is installed",
-            hint=install_command(""),
+            hint=install_hint(""),
         )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from loupe.cli.shared.output import complain, say, say_lines
-from loupe.errors import LoupeError, cannot_write, is_refusal
+from loupe.errors import LoupeError, cannot_write, is_refusal, word
 
 BELOW = 1
 USAGE = 2
@@ -58,7 +58,7 @@ def describe(error: Exception) -> Described | None:
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("loupe"):
         from loupe.data.extras import install_of
 
-        return Described(f"the package {error.name} is not installed", install_of(error.name), MISSING)
+        return Described(f"the package {error.name} is not installed", f"install it: {install_of(error.name)}", MISSING)
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "loupe"
         message = error.format_message().strip().rstrip(".")
@@ -82,10 +82,26 @@ def describe(error: Exception) -> Described | None:
         name = max(Path(os.fsdecode(error.filename or "")).parts, key=len, default="the name")
         what = f"{name[:40]}{'…' if len(name) > 40 else ''} is too long for the name of a file or folder"
         return Described(what, "choose a shorter one", USAGE)
+    if isinstance(error, FileExistsError | NotADirectoryError | IsADirectoryError) and error.filename is not None:
+        return _of_another_kind(error, Path(os.fsdecode(error.filename)))
     if isinstance(error, OSError) and error.filename is not None:
         reason = (error.strerror or type(error).__name__).lower()
         return Described(f"{error.filename}: {reason}", "check the path, its permissions and the free space", USAGE)
     return None
+
+
+def _of_another_kind(error: OSError, path: Path) -> Described:
+    """Say which part of a path is a file and should be a folder, or is a folder and should be a file."""
+    if isinstance(error, IsADirectoryError):
+        return Described(f"{path} is a folder, not a file", f"name a file in it: {word(path / 'NAME')}", USAGE)
+    above = [*path.parents, path] if isinstance(error, NotADirectoryError) else path.parents
+    for file in above:
+        if file.exists() and not file.is_dir():
+            hint = f"choose another folder, or rename the file: mv {word(file)} {word(f'{file}.old')}"
+            return Described(f"{file} is a file, not a folder", hint, USAGE)
+    if isinstance(error, FileExistsError):
+        return Described(f"{path} exists already", f"choose another name, or look at it: ls -l {word(path)}", USAGE)
+    return Described(f"{path}: not a folder", "check the path", USAGE)
 
 
 def _possible(hint: str) -> str:
@@ -114,18 +130,18 @@ def continue_command(*, max_cost: str = "") -> str:
     """
     words, skip = ["loupe"], False
     left_out = ("--api-key", *(["--max-cost"] if max_cost else []))
-    for word in sys.argv[1:]:
+    for given in sys.argv[1:]:
         kept = not (
-            skip or word in ("--fresh", "--resume") or word.startswith(tuple(f"{option}=" for option in left_out))
+            skip or given in ("--fresh", "--resume") or given.startswith(tuple(f"{option}=" for option in left_out))
         )
-        skip = word in left_out and not skip
-        words += [_without_query(word)] if kept and not skip else []
+        skip = given in left_out and not skip
+        words += [_without_query(given)] if kept and not skip else []
     return shlex.join([*words, *(["--max-cost", max_cost] if max_cost else [])])
 
 
-def _without_query(word: str) -> str:
+def _without_query(given: str) -> str:
     """A word of the command; of an address, whose query may hold a key, only the names of its parameters."""
-    return re.sub(r"([?&][\w.-]+=)[^&\s]*", r"\1...", word)
+    return re.sub(r"([?&][\w.-]+=)[^&\s]*", r"\1...", given)
 
 
 def _refused(error: OSError) -> Described:

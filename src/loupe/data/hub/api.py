@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from loupe.data.certificates import check_tls, further_trust
-from loupe.data.extras import install_command
+from loupe.data.extras import install_hint
 from loupe.data.hub.answers import commit_of, entries_of
 from loupe.data.hub.manifest import safe_path, shown_path
 from loupe.data.hub.patience import PASSING, Patience, retry_after_seconds
@@ -126,7 +126,7 @@ def _hub() -> HfApi:
         from huggingface_hub import HfApi, get_session, set_client_factory
     except ImportError:
         raise MissingToolError(
-            "fetching data needs huggingface_hub, which is not installed", hint=install_command("data")
+            "fetching data needs huggingface_hub, which is not installed", hint=install_hint("data")
         ) from None
     if (trusted := further_trust()) is not None:
         # Of httpx or httpx2, whichever the library uses, as the library itself makes it.

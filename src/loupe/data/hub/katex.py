@@ -140,7 +140,10 @@ def fetch_katex(release: Release = DRAWING) -> Path:
 def _fetch_into(folder: Path, release: Release) -> Path:
     package = _through_npm(release.version) or _through_http(release.version)
     if hashlib.sha256(package).hexdigest() != release.package:
-        raise DatasetError(f"the download is not the package katex {release.version}", hint="npm config get registry")
+        raise DatasetError(
+            f"the download is not the package katex {release.version}",
+            hint="check the registry: npm config get registry",
+        )
     with tarfile.open(fileobj=io.BytesIO(package), mode="r:gz") as tar:
         for name in release.digests:
             stream = tar.extractfile(f"package/dist/{name}")
@@ -191,7 +194,9 @@ def _through_http(version: str) -> bytes:
         )
     address = f"{registry.rstrip('/')}/katex/-/katex-{version}.tgz"
     if not address.startswith(("https://", "http://")):
-        raise DatasetError(f"npm_config_registry is no address: {registry}", hint="npm config get registry")
+        raise DatasetError(
+            f"npm_config_registry is no address: {registry}", hint="check the registry: npm config get registry"
+        )
     try:
         with urllib.request.urlopen(address, timeout=60, context=further_trust()) as answer:
             return bytes(answer.read(_LARGEST_PACKAGE))

@@ -31,7 +31,9 @@ def uv_command() -> list[str]:
         return [str(Path(program).absolute())]
     if find_spec("uv"):
         return [sys.executable, "-P", "-m", "uv"]
-    raise MissingToolError("uv, which makes environments, is not installed", hint=f"{sys.executable} -m pip install uv")
+    raise MissingToolError(
+        "uv, which makes environments, is not installed", hint=f"install it: {sys.executable} -m pip install uv"
+    )
 
 
 def make(settings: Settings, note: Callable[[str], None] = _NO_NOTE) -> Record:

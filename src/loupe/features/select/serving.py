@@ -161,7 +161,9 @@ def _decoded(path: Path, data: bytes) -> Any:
             return decode_json(data)
         return parse_toml(decode_text(data))
     except ImportError:
-        raise MissingToolError(f"{path}: reading YAML needs PyYAML", hint="pip install pyyaml, or write TOML") from None
+        raise MissingToolError(
+            f"{path}: reading YAML needs PyYAML", hint="write TOML, or install it: pip install pyyaml"
+        ) from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {error}", hint='vlm = ["ID", …] and textllm = ["ID", …]') from None
 

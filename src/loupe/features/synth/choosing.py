@@ -173,7 +173,7 @@ def _check_font(code: str) -> None:
         (package,) = lacking
         raise MissingToolError(
             f"{language(code).name} ({code}) needs the font {face.family}, which is not installed",
-            hint=f"sudo apt-get install {package}; or a folder that has it: TYPST_FONT_PATHS=DIR",
+            hint=f"name a folder that has it (TYPST_FONT_PATHS=DIR), or install it: sudo apt-get install {package}",
         )
 
 

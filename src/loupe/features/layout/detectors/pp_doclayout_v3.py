@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from loupe.data.extras import install_command
+from loupe.data.extras import install_command, install_hint
 from loupe.engines.shared.model_names import refuse_folder_instead
 from loupe.errors import EngineUnavailableError, MissingToolError
 from loupe.features.layout.detectors import DetectorOptions, LoadedDetector
@@ -39,7 +39,7 @@ def load(options: DetectorOptions) -> LoadedDetector:
 
     if not hasattr(transformers, "PPDocLayoutV3ForObjectDetection"):
         old = f"transformers {transformers.__version__} has no PP-DocLayoutV3"
-        raise MissingToolError(old, hint=install_command("layout", "-U"))
+        raise MissingToolError(old, hint=install_hint("layout", "-U"))
     name = options.model or MODEL
     refuse_folder_instead(name)
     where: dict[str, Any] = {"local_files_only": not options.download}
