@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from loupe import metrics
     from loupe.api.comparing import Comparison, compare
     from loupe.api.listing import benchmarks, engines
     from loupe.api.reading import arun, run
@@ -45,6 +46,7 @@ __all__ = [
     "compare",
     "engines",
     "load_run",
+    "metrics",
     "report",
     "run",
     "score",
@@ -70,11 +72,25 @@ _PLACES = {
     "score": "loupe.api.scoring:score",
 }
 #: Functions with the names of packages: `loupe.benchmarks.NAME` is a module, and `loupe.benchmarks()` lists all.
-_PACKAGES = frozenset({"benchmarks", "engines", "report"})
+_CALLABLE = frozenset({"benchmarks", "engines", "report"})
 
 
 class _Callable(ModuleType):
     """A package that can be called as the function of its name. It knows nothing of that: this module makes it one."""
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        """What `help` shows: the function, then the package."""
+        from inspect import getdoc
+
+        name = self.__name__.rpartition(".")[2]
+        return f"{getdoc(_found(name))}\n\nCall: {name}{self.__signature__}\nAs a package: {self.__dict__['__doc__']}"
+
+    @property
+    def __signature__(self) -> "Any":
+        from inspect import signature
+
+        return signature(_found(self.__name__.rpartition(".")[2]))
 
     def __call__(self, *arguments: object, **options: object) -> object:
         return _found(self.__name__.rpartition(".")[2])(*arguments, **options)
@@ -84,7 +100,7 @@ class _Face(ModuleType):
     """This module. Python sets each package in it that is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in _PACKAGES and type(value) is ModuleType:
+        if name in _CALLABLE and type(value) is ModuleType:
             value.__class__ = _Callable
         super().__setattr__(name, value)
 
@@ -100,7 +116,7 @@ def _found(name: str) -> "Any":
 
 
 def __getattr__(name: str) -> object:
-    if name in _PACKAGES:
+    if name in _CALLABLE or name == "metrics":
         from importlib import import_module
 
         return import_module(f"loupe.{name}")
@@ -110,4 +126,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -187,8 +187,8 @@ def metric_calls(answer: str, other: str) -> Iterator[tuple[str, Call]]:
             yield name, lambda f=function: f([answer], [other])
         elif first.name == "pairs":
             yield name, lambda f=function: f([(answer, other), (other, answer)])
-        elif first.name == "prediction" and second is not _NONE and str(first.annotation).startswith("Sequence"):
-            yield name, lambda f=function: f(answer.split(), other.split())
+        elif second is not _NONE and second.name == "references":
+            yield name, lambda f=function: f(answer, [other, answer])
         elif first.name == "prediction" and second is not _NONE:
             yield name, lambda f=function: f(answer, other)
     page = f"<html><body>{answer}</body></html>"

@@ -23,7 +23,7 @@ from tests.support.synthetic import MAKERS
 
 ROOT = Path(__file__).parents[2]
 #: Public names of `loupe.metrics` that take no text of a model.
-WITHOUT_TEXT = {"bleu_of_sums", "rate", "rate_of_sums", "compression_ratio", "vision_tokens", "installed_wordnet"}
+WITHOUT_TEXT = {"bleu_of_sums", "rate_of_sums", "compression_ratio", "vision_tokens", "installed_wordnet"}
 
 
 def test_hostile_strings_leave_every_metric_adapter_and_scorer_standing() -> None:

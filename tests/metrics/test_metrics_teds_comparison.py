@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 
-from loupe.metrics.teds import compare_tables, teds, teds_struct
+from loupe.metrics.teds import compare_tables as compare_any_tables
 from loupe.metrics.teds.table_tree import TedsError
-from tests.metrics.test_metrics_teds import CELLS, PAGE, pairs
+from tests.metrics.test_metrics_teds import CELLS, PAGE, pairs, teds, teds_struct
 
+compare_tables = partial(compare_any_tables, variant="omnidocbench")
 REFERENCE = PAGE.format(
     "<thead><tr><td>name</td><td>value</td></tr></thead>"
     "<tbody><tr><td>one</td><td>12.5</td></tr><tr><td>two</td><td>x<sup>2</sup></td></tr></tbody>"

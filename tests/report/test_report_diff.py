@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 import loupe.report
-from loupe.metrics import indel_distance
+from loupe.metrics.edit import indel_distance
 from tests.support.report_browser import chromium
 
 pytestmark = pytest.mark.browser

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 
 from loupe.api import display
-from loupe.api.reports import path_of
-from loupe.api.runs import Run
+from loupe.api.runs import Run, path_of
 from loupe.results.comparing.outcome import Outcome, outcome_of, outcome_sentence
 from loupe.results.comparing.records import Compared
 from loupe.results.comparing.runs import compare_runs

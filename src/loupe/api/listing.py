@@ -62,7 +62,7 @@ class Listing(list[T], Generic[T]):
 
 
 def benchmarks() -> Listing[BenchmarkEntry]:
-    """The benchmarks that are installed. A folder of your own pages is one, too: `loupe.run("./mydocs", …)`.
+    """List the benchmarks that are installed. A folder of your own pages is one, too: `loupe.run("./mydocs", …)`.
 
     >>> import loupe
     >>> loupe.benchmarks()["iam_lines"].headline
@@ -89,7 +89,7 @@ def benchmarks() -> Listing[BenchmarkEntry]:
 
 
 def engines() -> Listing[EngineEntry]:
-    """The engines that can be named. Any server, program or Python function is one, too.
+    """List the engines that have a name. Any server, program or Python function is one, too.
 
     >>> import loupe
     >>> loupe.engines()["tesseract"].kind

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, get_args
 
 from loupe.api.temporary import TemporaryFolder
-from loupe.benchmarks.registry import check_options, full_name, get_benchmark, shown_options
-from loupe.engines.registry import Profile, load_profile, slug
+from loupe.benchmarks.registry import benchmark_ids, check_options, full_name, get_benchmark, shown_options
+from loupe.engines.registry import Profile, load_profile, profile_names, slug
 from loupe.engines.shared.functions import Settings, function_of, open_function
 from loupe.errors import UsageError, did_you_mean
 from loupe.files.default_places import RUNS
@@ -138,7 +138,9 @@ def _check_values(options: Mapping[str, Any]) -> None:
 def make_plan(benchmark: str, engine: EngineLike, options: dict[str, Any]) -> tuple[Plan, TemporaryFolder | None]:
     """The plan of a run, and the temporary folder that holds it. Raises LoupeError for all that does not fit."""
     options = checked(options, _all_options())
-    benchmark = full_name(os.fspath(benchmark))
+    if isinstance(engine, str) and engine in benchmark_ids() and benchmark in profile_names():
+        raise UsageError("benchmark and engine are swapped", hint=f"write: loupe.run({engine!r}, {benchmark!r})")
+    benchmark = named_benchmark(benchmark)
     found = get_benchmark(benchmark)
     known = shown_options(found)
     given = options["option"]
@@ -164,6 +166,16 @@ def make_plan(benchmark: str, engine: EngineLike, options: dict[str, Any]) -> tu
     plan = _replaced(plan, fresh=fresh, opener=opener, redo=frozenset(options.get("redo", ())))
     reuse = Path(options["reuse"]) if options.get("reuse") else None
     return _replaced(plan, max_cost=options.get("max_cost"), reuse=reuse), kept
+
+
+def named_benchmark(benchmark: object) -> str:
+    """Return the full name of a benchmark. Raises UsageError for what is no name."""
+    if not isinstance(benchmark, str | os.PathLike):
+        raise UsageError(
+            f"benchmark is {type(benchmark).__name__}: it must be an id, a folder or a Python file",
+            hint="list the ids: loupe.benchmarks()",
+        )
+    return full_name(os.fspath(benchmark))
 
 
 def _all_options() -> type:

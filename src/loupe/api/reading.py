@@ -51,7 +51,7 @@ def run(benchmark: str, engine: EngineLike, **options: Unpack[ReadingOptions]) -
 
 
 async def arun(benchmark: str, engine: EngineLike, **options: Unpack[ReadingOptions]) -> Run:
-    """`run` for who is in an event loop: `await loupe.arun(...)`. To cancel it keeps the answers.
+    """Read and score as `run`, in your event loop: `await loupe.arun(...)`. Cancelling it keeps the answers.
 
     >>> asyncio.run(arun("sample_pages", "pdf_text", limit=12, runs=None))["text_similarity"].n
     12

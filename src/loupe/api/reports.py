@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from loupe.api.runs import Run
+from loupe.api.runs import Run, path_of
+from loupe.errors import UsageError
 
 
 def report(
@@ -33,11 +32,8 @@ def report(
     """
     from loupe.report.html import write_report
 
+    if not isinstance(output, str | os.PathLike):
+        raise UsageError(f"output is {type(output).__name__}", hint="write: loupe.report(runs, 'report.html')")
     listed = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     write_report([path_of(one) for one in listed], Path(output), embed=embed, published=with_published, measure=measure)
     return Path(output)
-
-
-def path_of(run: Run | str | os.PathLike[str]) -> Path:
-    """The folder of a run."""
-    return Path(run) if isinstance(run, str | os.PathLike) else run.path

@@ -205,7 +205,7 @@ class Run:
         if measure not in self.measures:
             known = ", ".join(self.measures)
             raise UsageError(
-                f"{self.path} has no measure {measure!r}{did_you_mean(measure, self.measures)}",
+                f"{self.path} has no measure {measure!r}{did_you_mean(str(measure), self.measures)}",
                 hint=f"measures: {known}",
             )
         return self.measures[measure]
@@ -292,8 +292,23 @@ class Run:
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run in a folder, as `loupe.run` returned it or the command line left it.
+    """Return the run in a folder, as `loupe.run` or the command line left it.
 
-    Raises RunError where there is none, or where it is not scored.
+    Raises RunError if there is none, or if it is not scored.
+
+    >>> import loupe, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = loupe.score("sample_pages", {"prose": "A page of prose."}, runs=folder)
+    ...     load_run(kept.path).engine
+    'answers'
     """
-    return Run(path)
+    return Run(path_of(path))
+
+
+def path_of(run: Run | str | os.PathLike[str]) -> Path:
+    """Return the folder of a run. Raises UsageError for anything else."""
+    if isinstance(run, str | os.PathLike):
+        return Path(run)
+    if not isinstance(run, Run):
+        raise UsageError(f"{type(run).__name__} is not a run", hint="pass a Run, or its folder; several one by one")
+    return run.path

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Unpack
 
 from loupe.api.blocking import Stops, finish
-from loupe.api.options import DataOptions, checked, file_plan, texts_of
+from loupe.api.options import DataOptions, checked, file_plan, named_benchmark, texts_of
 from loupe.api.runs import Run
-from loupe.benchmarks.registry import check_options, full_name, get_benchmark
+from loupe.benchmarks.registry import check_options, get_benchmark
 from loupe.engines.registry import Profile, load_profile
 from loupe.errors import RunError, UsageError
 from loupe.files.folder import Folder
@@ -35,7 +35,7 @@ def score(benchmark: str, answers: str | os.PathLike[str] | Mapping[str, str], *
     (12, 17)
     """
     given = checked({"runs": None, **options}, DataOptions)
-    benchmark = full_name(os.fspath(benchmark))
+    benchmark = named_benchmark(benchmark)
     found = get_benchmark(benchmark)
     of_benchmark = texts_of(given["option"])
     check_options(found, of_benchmark, called=benchmark)
@@ -64,9 +64,12 @@ def _engine(answers: str | os.PathLike[str] | Mapping[str, str], name: str) -> t
     """The name to file answers under, and where they are from."""
     if isinstance(answers, Mapping):
         return name or "answers", load_profile(f"predictions:{_ANSWERS}")[1]
+    hint = "give a folder, a file, or a mapping from sample id to text"
+    if not isinstance(answers, str | os.PathLike):
+        raise UsageError(f"answers is {type(answers).__name__}", hint=hint)
     path = Path(answers)
     if not path.exists():
-        raise RunError(f"no answers at {path}", hint="give a folder, a file, or a mapping from sample id to text")
+        raise RunError(f"no answers at {path}", hint=hint)
     label, profile = load_profile(f"predictions:{path}")
     return name or (path.stem if path.is_file() else real_path(path).name) or label, profile
 

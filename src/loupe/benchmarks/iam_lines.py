@@ -16,7 +16,8 @@ from loupe.data.hub.store import default_root
 from loupe.data.parquet import find_shards, rows
 from loupe.data.prepared import is_prepared, read, refuse_options
 from loupe.errors import DatasetError, UsageError
-from loupe.metrics import character_errors, levenshtein_distance, prepare_iam_punct, rate, rate_of_sums, word_errors
+from loupe.metrics import character_errors, levenshtein_distance, prepare_iam_punct, rate_of_sums, word_errors
+from loupe.metrics.edit import rate
 from loupe.types import Benchmark, DataSet, Measure, PageSource, ParityCases, Prediction, Sample, Score
 
 Split: TypeAlias = Literal["test", "validation", "train"]

@@ -1,4 +1,11 @@
-"""Metrics: pure functions of (prediction, reference).
+"""Metrics: pure functions of (prediction, reference), and the records that they return.
+
+The prediction comes first, then the reference. `references` are several accepted answers to one question, or, next to
+`predictions`, a list with one for each. Lists may be columns of a data frame. A wrong type raises TypeError.
+
+>>> from loupe.metrics import cer, teds
+>>> cer("recieve", "receive")
+0.2857142857142857
 
 Of Loupe, they import only `errors` and `helpers`.
 """
@@ -14,31 +21,25 @@ from loupe.metrics.bleu_and_meteor import (
 )
 from loupe.metrics.cdm.pairs import CdmCharacter, CdmResult, cdm, cdm_pairs
 from loupe.metrics.edit import (
+    AlignedPart,
     EditCounts,
-    Run,
+    align,
     cer,
     character_errors,
-    character_runs,
     count_edits,
-    indel_distance,
-    insertion_counts,
     levenshtein_distance,
     mean_cer,
     mean_wer,
     nid,
     normalized_edit_distance,
     normalized_edit_similarity,
-    normalized_indel_similarity,
     prepare_iam_punct,
-    rate,
     rate_of_sums,
-    split_words,
     wer,
     word_errors,
-    word_runs,
 )
 from loupe.metrics.latex_text import normalize_latex_like_unimernet, strip_formula_wrapping
-from loupe.metrics.repetition import Loop, find_loop
+from loupe.metrics.repetition import find_loop
 from loupe.metrics.short_answers import (
     anls,
     contains_answer,
@@ -52,16 +53,17 @@ from loupe.metrics.short_answers import (
     vqa_accuracy,
     vqa_text,
 )
-from loupe.metrics.teds import teds, teds_struct
+from loupe.metrics.teds import TableComparison, compare_tables, teds, teds_struct
 from loupe.metrics.vision_tokens import VisionTokens, compression_ratio, vision_tokens
 
 __all__ = [
+    "AlignedPart",
     "CdmCharacter",
     "CdmResult",
     "EditCounts",
-    "Loop",
-    "Run",
+    "TableComparison",
     "VisionTokens",
+    "align",
     "anls",
     "bleu_counts",
     "bleu_of_sums",
@@ -69,7 +71,7 @@ __all__ = [
     "cdm_pairs",
     "cer",
     "character_errors",
-    "character_runs",
+    "compare_tables",
     "compression_ratio",
     "contains_answer",
     "corpus_bleu",
@@ -78,8 +80,6 @@ __all__ = [
     "evalai_text",
     "exact_match",
     "find_loop",
-    "indel_distance",
-    "insertion_counts",
     "installed_wordnet",
     "levenshtein_distance",
     "max_normalized_similarity",
@@ -90,13 +90,10 @@ __all__ = [
     "normalize_latex_like_unimernet",
     "normalized_edit_distance",
     "normalized_edit_similarity",
-    "normalized_indel_similarity",
     "prepare_iam_punct",
-    "rate",
     "rate_of_sums",
     "relaxed_accuracy",
     "sentence_bleu",
-    "split_words",
     "strip_formula_wrapping",
     "teds",
     "teds_struct",
@@ -108,5 +105,8 @@ __all__ = [
     "vqa_text",
     "wer",
     "word_errors",
-    "word_runs",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

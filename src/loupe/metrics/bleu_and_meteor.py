@@ -25,14 +25,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from loupe.errors import MissingToolError
+from loupe.metrics.arguments import (
+    accepted_references,
+    check_texts,
+    is_several,
+    list_of_texts,
+    words_of,
+    wrong_type,
+)
 
 #: Matches for n = 1..N, possible matches for n = 1..N, prediction tokens, reference tokens.
 BleuCounts: TypeAlias = tuple[int, ...]
 #: One reference, or several of which the best counts.
 References: TypeAlias = str | Sequence[str]
+#: A text, or a list of words.
+Words: TypeAlias = str | Sequence[str]
 Tokenizer: TypeAlias = Callable[[str], list[str]]
 
 _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
@@ -44,11 +54,14 @@ _DASH_AFTER_DIGIT = re.compile(r"([0-9])(-)")
 
 
 def tokenize_13a(text: str) -> list[str]:
-    """The words of the tokenizer 13a (mteval-v13a): punctuation apart, but for stops and dashes inside numbers.
+    """Return the words of the tokenizer 13a (mteval-v13a): punctuation apart, except stops and dashes in numbers.
+
+    Source: Hugging Face `evaluate`, docs/benchmarks/unimer_test.md.
 
     >>> tokenize_13a(r"x=\\alpha, 3.14")
     ['x', '=', '\\\\', 'alpha', ',', '3.14']
     """
+    check_texts(text=text)
     text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     if "&" in text:
         for entity, character in _ENTITIES:
@@ -70,9 +83,16 @@ def ngram_counts(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 def bleu_counts(
     prediction: str, references: References, *, max_order: int = 4, tokenize: Tokenizer = tokenize_13a
 ) -> BleuCounts:
-    """What one pair adds to the corpus: see `BleuCounts`. Of several references the shortest gives the length."""
+    """Return what one pair adds to the BLEU of a corpus; `bleu_of_sums` turns the sums of such counts into BLEU.
+
+    2N + 2 counts for N = `max_order`: matches of n-grams for n = 1..N, possible matches for n = 1..N, tokens of the
+    prediction, tokens of the reference (of the shortest of several). Source: Papineni et al. 2002.
+
+    >>> bleu_counts("the cat sat", "the cat is")
+    (2, 1, 0, 0, 3, 2, 1, 0, 3, 3)
+    """
+    wanted = [tokenize(text) for text in accepted_references(prediction, references)]
     found = tokenize(prediction)
-    wanted = [tokenize(text) for text in ([references] if isinstance(references, str) else references)]
     matches, possible = [], []
     for order in range(1, max_order + 1):
         available = ngram_counts(wanted[0], order) if wanted else Counter()
@@ -85,10 +105,13 @@ def bleu_counts(
 
 
 def bleu_of_sums(sums: Any, *, smooth: bool = False) -> Any:
-    """Corpus BLEU of summed counts, shape (..., 2N + 2) → (...): the `value` of a BLEU measure.
+    """Turn sums of `bleu_counts` into corpus BLEU, shape (..., 2N + 2) → (...): the `value` of a BLEU measure.
 
-    No smoothing unless asked: one order without a match makes it 0. No prediction or no reference tokens: 0.0, where
-    the official metric divides by zero.
+    Range 0..1, higher is better. No smoothing unless asked: one order without a match makes it 0. No prediction or no
+    reference tokens: 0.0, where the official metric divides by zero.
+
+    >>> float(bleu_of_sums(bleu_counts("a b c d", "a b c d")))
+    1.0
     """
     import numpy as np
 
@@ -110,30 +133,46 @@ def corpus_bleu(
     max_order: int = 4,
     smooth: bool = False,
 ) -> float:
-    """BLEU of a corpus, 0..1, higher is better: the numbers of Hugging Face `evaluate`, "bleu".
+    """Return the BLEU of a corpus.
 
-    A single text is a corpus of one. `references` holds one text, or a list of texts, per prediction. `smooth` adds one
-    to every count. Empty texts on either side of the whole corpus: 0.0. Raises ValueError for lists of unequal length.
+    Range 0..1, higher is better. `references` has a text, or a list of texts, for each prediction. A single text is a
+    corpus of one, and may have a list of references. Without n-grams of all orders up to `max_order` in common (texts
+    of fewer than four tokens) 0.0, even for equal texts; `smooth` adds one to every count. Empty texts on either side
+    of the whole corpus: 0.0. Source: Hugging Face `evaluate`, "bleu", whose numbers these are. Raises ValueError for
+    lists of unequal length.
 
     >>> round(corpus_bleu(["the cat sat on the mat"], ["the cat sat on a mat"]), 4)
     0.5373
     """
-    pairs = zip(
-        [predictions] if isinstance(predictions, str) else predictions,
-        [references] if isinstance(references, str) else references,
-        strict=True,
-    )
-    counts = [bleu_counts(found, wanted, max_order=max_order) for found, wanted in pairs]
+    if isinstance(predictions, str):
+        nested = is_several(references) and all(is_several(each) for each in references)
+        found: list[str] = [predictions]
+        wanted: list[References] = list(references) if nested else [cast(References, references)]
+    elif is_several(references):
+        found, wanted = list_of_texts("predictions", predictions), list(references)
+    else:
+        raise wrong_type("references", references, "a list with a text, or a list of texts, for each prediction")
+    for place, texts in enumerate(wanted):
+        if not isinstance(texts, str):
+            list_of_texts("references" if isinstance(predictions, str) else f"references[{place}]", texts)
+    if len(found) != len(wanted):
+        raise ValueError(f"{len(found)} predictions for {len(wanted)} references")
+    counts = [bleu_counts(*pair, max_order=max_order) for pair in zip(found, wanted, strict=True)]
     sums = [sum(column) for column in zip(*counts, strict=True)]
     return float(bleu_of_sums(sums, smooth=smooth)) if sums else 0.0
 
 
-def sentence_bleu(prediction: Sequence[str], reference: Sequence[str]) -> float:
-    """BLEU-4 of one list of words against another, 0..1: the numbers of NLTK's `sentence_bleu` without smoothing.
+def sentence_bleu(prediction: Words, reference: Words) -> float:
+    """Return the BLEU-4 of one text, or list of words, against another. A text is split at white space.
 
-    NLTK gives an order without matches the smallest float instead of zero, so that short or unlike texts score about
-    1e-78 to 1e-231; only texts without a common word score 0. Kept: Fox's page scores are means of these.
+    Range 0..1, higher is better. Source: NLTK's `sentence_bleu` without smoothing. NLTK gives an order without matches
+    the smallest float instead of zero: texts of fewer than four words, or without four in a row in common, score
+    about 1e-78 to 1e-231. Only texts without a common word score 0. Kept: Fox's page scores are means of these.
+
+    >>> round(sentence_bleu("the cat sat on the mat", "the cat sat on a mat"), 4)
+    0.5373
     """
+    prediction, reference = words_of("prediction", prediction), words_of("reference", reference)
     logarithms = []
     for order in range(1, 5):
         found = ngram_counts(prediction, order)
@@ -153,27 +192,33 @@ class Synonyms(Protocol):
         ...
 
 
-def meteor(prediction: Sequence[str], reference: Sequence[str], *, synonyms: Synonyms | None = None) -> float:
-    """METEOR, 0..1, higher is better, case ignored; no common word: 0.0.
+def meteor(prediction: Words, reference: Words, *, synonyms: Synonyms | None = None) -> float:
+    """Return the METEOR of two texts, or lists of words. A text is split at white space.
 
-    Time grows with the number of words, not with its square: NLTK 3.10.4 has an index of words (older ones not).
-    Without `synonyms`, words match exactly or by their Porter stem. Raises MissingToolError if nltk is not installed.
-    Oddity kept: synonyms are looked up for stems, not for words, as NLTK does, so that "automobile" and "car" differ.
+    Range 0..1, higher is better, case ignored; equal texts score a little below 1; no common word: 0.0. Words match
+    exactly or by their Porter stem, and by `synonyms=installed_wordnet()` as in the official metric. Source: NLTK,
+    whose quirk is kept: it looks up synonyms of stems, so "automobile" and "car" differ. Its release 3.10.4 has an
+    index of words: time grows with their number, not with its square. Raises MissingToolError if nltk is not installed.
+
+    >>> round(meteor("the cat sat on the mat", "the cat sat on a mat"), 4)  # doctest: +SKIP
+    0.8067
     """
+    words = words_of("prediction", prediction), words_of("reference", reference)
     try:
         from nltk.translate.meteor_score import meteor_score
     except ModuleNotFoundError:
         raise MissingToolError(
             "METEOR needs nltk, which is not installed", hint="install it: pip install nltk"
         ) from None
-    return float(meteor_score([list(reference)], list(prediction), wordnet=synonyms or NoSynonyms()))
+    return float(meteor_score([words[1]], words[0], wordnet=synonyms or NoSynonyms()))
 
 
 @cache
 def installed_wordnet() -> WordNet | None:
-    """WordNet in one of NLTK's data folders or where the system has it; None: not installed, or NLTK is not.
+    """Return the WordNet of this machine, for `meteor(..., synonyms=...)`; None if it, or NLTK, is not installed.
 
-    `python -m nltk.downloader wordnet` and `apt install wordnet-base` give the same numbers.
+    It is in one of NLTK's data folders (`python -m nltk.downloader wordnet`) or where the system has it
+    (`apt install wordnet-base`): both give the same numbers.
     """
     try:
         import nltk

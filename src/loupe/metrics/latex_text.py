@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from loupe.metrics.arguments import check_texts
+
 _NAMED = re.compile(r"\\(?:operatorname|mathrm|text|mathbf)\s?\*? \{")
 # White space, digits and signs are "no letter"; letters beyond ASCII are neither.
 _NO_LETTER = r"[\W_^\d]"
@@ -29,6 +31,7 @@ def normalize_latex_like_unimernet(text: str) -> str:
     >>> normalize_latex_like_unimernet(r"\frac { a + b } { 2 } \alpha x \text { i f }")
     '\\frac{a+b}{2}\\alpha x\\text{if}'
     """
+    check_texts(text=text)
     text = _close_up_named(text)
     while True:
         shorter = _BETWEEN_NO_LETTERS.sub(r"\1\2", text)
@@ -40,11 +43,14 @@ def normalize_latex_like_unimernet(text: str) -> str:
 
 
 def strip_formula_wrapping(text: str) -> str:
-    r"""The formula alone, without a code fence and without $, $$, \[ \] or \( \) around all of it.
+    r"""Return the formula alone, without a code fence and without $, $$, \[ \] or \( \) around all of it.
+
+    For `cdm` and edit distances of formulas: apply it to both sides.
 
     >>> strip_formula_wrapping("```latex\n$$ x^2 $$\n```")
     'x^2'
     """
+    check_texts(text=text)
     text = text.strip()
     fenced = _FENCE.fullmatch(text)
     if fenced and "```" not in fenced[1]:

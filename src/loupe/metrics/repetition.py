@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from loupe.metrics.arguments import check_texts
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -44,7 +46,18 @@ class Loop:
 
 
 def find_loop(text: str) -> Loop | None:
-    """The repetition loop of a text, if there is one. White space around the text is ignored."""
+    """Return the repetition loop of a text, or None: an engine that wrote the same thing until its token limit.
+
+    The result has `kind`, `unit` (what is repeated) and `count` (whole units): "run" is a unit of 10..n/10 characters
+    ten times in a row, "line" a line that makes up 80 % of at least ten, "tail" an end of five units of 8 characters or
+    more that is half of the text. White space around the text is ignored. Source: docs/protocols/engines.md#repetition.
+
+    >>> find_loop("Invoice No. 12. " + "Thank you for your visit. " * 40)
+    Loop(kind='run', unit='. Thank you for your visit', count=40)
+    >>> find_loop("Thank you for your visit.") is None
+    True
+    """
+    check_texts(text=text)
     stripped = text.strip()
     if len(stripped) > LONGEST:
         count = min(-(-len(stripped) // LONGEST), MOST_PIECES)

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from loupe.metrics.arguments import accepted_references, check_texts, wrong_type
 from loupe.metrics.edit import levenshtein_distance, normalized_edit_similarity
 
 #: Signs that are deleted or become blanks, in the order in which that happens.
@@ -78,13 +79,15 @@ def number_in(text: str) -> float | None:
 
 
 def relaxed_accuracy(prediction: str, reference: str) -> float:
-    """1.0 if two numbers differ by at most 5 % of the reference, or two texts are equal but for case; else 0.0.
+    """Return 1.0 if two numbers differ by at most 5 % of the reference, or two texts are equal but for case; else 0.0.
 
-    A reference that is the number zero is compared as a text.
+    Higher is better. Numbers are texts, as Python's `float` reads them, or with "%": "1,000" is none. A reference that
+    is the number zero is compared as a text. Source: ChartQA, docs/protocols/qa.md#relaxed.
 
     >>> relaxed_accuracy("1950", "2019"), relaxed_accuracy("0.0", "0")
     (1.0, 0.0)
     """
+    check_texts(prediction=prediction, reference=reference)
     found, wanted = number_in(prediction), number_in(reference)
     if found is not None and wanted:
         return float(abs(found - wanted) / abs(wanted) <= 0.05)
@@ -92,38 +95,59 @@ def relaxed_accuracy(prediction: str, reference: str) -> float:
 
 
 def exact_match(prediction: str, references: str | Sequence[str]) -> float:
-    """1.0 if the answer is one of the references, but for case and white space around both; else 0.0."""
+    """Return 1.0 if the answer is one of the references, except for case and white space around both; else 0.0.
+
+    Higher is better. Source: VLMEvalKit's rule for OCR-VQA, docs/protocols/qa.md.
+
+    >>> exact_match(" 13 boats", ["thirteen", "13 Boats"])
+    1.0
+    """
+    options = accepted_references(prediction, references)
     found = prediction.strip().lower()
-    return float(any(found == reference.strip().lower() for reference in _options(references)))
+    return float(any(found == reference.strip().lower() for reference in options))
 
 
 def contains_answer(prediction: str, references: str | Sequence[str]) -> float:
-    """1.0 if one of the references occurs in the answer, case and runs of white space apart; else 0.0.
+    """Return 1.0 if one of the references occurs in the answer, except for case and runs of white space; else 0.0.
 
-    An empty reference occurs in an empty answer alone.
+    Higher is better. An empty reference occurs in an empty answer alone. Source: docs/protocols/qa.md.
+
+    >>> contains_answer("It shows 13  boats.", "13 Boats")
+    1.0
     """
+    options = accepted_references(prediction, references)
     found = " ".join(prediction.lower().split())
-    wanted = (" ".join(reference.lower().split()) for reference in _options(references))
+    wanted = (" ".join(reference.lower().split()) for reference in options)
     return float(any(text in found if text else not found for text in wanted))
 
 
 def vqa_text(text: str) -> str:
-    """A text as VLMEvalKit compares it: signs and articles gone, number words as digits, contractions spelled alike."""
+    """Return a text as VLMEvalKit compares it: no signs and articles, number words as digits, contractions alike.
+
+    Apply it to both sides. Source: docs/protocols/qa.md#vqa.
+
+    >>> vqa_text("The two boats, dont you see?")
+    "2 boats don't you see"
+    """
+    check_texts(text=text)
     text = text.replace("\n", " ").replace("\t", " ").strip()
     text = _without_signs(text, _DIGIT_COMMA_DIGIT)
     return _in_plain_words(_STOP_BETWEEN_DIGITS.sub("", text, count=_MOST_STOPS))
 
 
 def evalai_text(text: str) -> str:
-    """The same as lmms-eval has it from EvalAI: commas, question marks and the blank before 's are taken first."""
+    """Return a text as lmms-eval compares it: as `vqa_text`, but commas, question marks and 's are replaced first.
+
+    Apply it to both sides. Source: EvalAI, docs/protocols/qa.md#vqa.
+
+    >>> evalai_text("The two boats, dont you see?")
+    "2 boats don't you see"
+    """
+    check_texts(text=text)
     text = text.lower().replace(",", "").replace("?", "").replace("'s", " 's").strip()
     text = text.replace("\n", " ").replace("\t", " ").strip()
     text = _without_signs(text, _DIGIT_COMMAS_DIGIT)
     return _in_plain_words(_STOP_BEFORE_DIGIT.sub("", text, count=_MOST_STOPS))
-
-
-def _options(references: str | Sequence[str]) -> Sequence[str]:
-    return (references,) if isinstance(references, str) else references
 
 
 def _without_signs(text: str, grouped: re.Pattern[str]) -> str:
@@ -142,14 +166,20 @@ def _in_plain_words(text: str) -> str:
     return " ".join(_CONTRACTIONS.get(word, word) for word in words if word)
 
 
-def vqa_accuracy(
-    prediction: str, references: str | Sequence[str], *, process: Callable[[str], str] = vqa_text
-) -> float:
-    """Agreement with people: for each of them, the others that gave this answer, over 3 and at most 1; the mean.
+def vqa_accuracy(prediction: str, references: Sequence[str], *, process: Callable[[str], str] = vqa_text) -> float:
+    """Return the agreement with several people: `references` has the answer of each of them.
 
-    One reference alone gives 0.0. `process` prepares both sides. Raises ValueError if there is no reference.
+    Range 0..1, higher is better: for each person, the number of others who gave this answer, over 3 and at most 1; the
+    mean. A list of one answer therefore gives 0.0: `exact_match` compares with one. `process` prepares both sides.
+    Source: Antol et al. 2015, docs/protocols/qa.md#vqa. Raises TypeError for a single text, ValueError for an empty
+    list.
+
+    >>> round(vqa_accuracy("Boats", ["boats", "the boats", "ships", "a sail", "sea"]), 3)
+    0.533
     """
-    options = _options(references)
+    if isinstance(references, str) and isinstance(prediction, str):
+        raise wrong_type("references", references, "a list of several people's answers")
+    options = accepted_references(prediction, references)
     if not options:
         raise ValueError("VQA accuracy needs at least one reference")
     found = process(prediction)
@@ -160,49 +190,68 @@ def vqa_accuracy(
 
 
 def docext_similarity(prediction: str, reference: str) -> float:
-    """The field similarity of docext: 1 − distance / longer length, as written (no stripping, no case folding).
+    """Return docext's similarity of a field: 1 − distance / longer length, without stripping or case folding.
 
-    Two empty strings: 1.0, so a missing answer is right where nothing was to be found.
+    Range 0..1, higher is better. Two empty texts: 1.0, so a missing answer is right if nothing was to be found. The
+    same as `normalized_edit_similarity`. Source: docs/benchmarks/nanonets_kie.md.
+
+    >>> docext_similarity("2024-01-31", "2024-01-30")
+    0.9
     """
     return normalized_edit_similarity(prediction, reference)
 
 
 def max_normalized_similarity(prediction: str, reference: str) -> float:
-    """As docext's, after stripping: the field similarity of the variant `strict_json`.
+    """Return the similarity of a field in the variant `strict_json`: `docext_similarity` of the stripped texts.
 
-    Emptiness is tested before stripping, as there: " " against "" is 0.0, " " against " " is 1.0.
+    Range 0..1, higher is better. Emptiness is tested before stripping, as there: " " against "" is 0.0, " " against " "
+    is 1.0. Source: docs/benchmarks/nanonets_kie.md.
+
+    >>> max_normalized_similarity(" 2024-01-31", "2024-01-30")
+    0.9
     """
+    check_texts(prediction=prediction, reference=reference)
     if not prediction or not reference:
         return float(prediction == reference)
     return normalized_edit_similarity(prediction.strip(), reference.strip())
 
 
 def vlmevalkit_distance(prediction: str, reference: str) -> float:
-    """The normalised distance of VLMEvalKit's `anls_compute`: lower is better, two empty strings 0.0.
+    """Return the normalised distance of VLMEvalKit's `anls_compute`.
 
-    The texts are lower-cased and their white space collapsed, but the distance is divided by the length of the longer
-    *raw* text after upper-casing (so "ß" counts 2), as in the official programs. Letters whose lower case is longer
-    (U+0130) can therefore bring it above 1.
+    Range 0..1, lower is better. Two empty texts: 0.0. The texts are lower-cased and their white space collapsed, but
+    the distance is divided by the length of the longer *raw* text after upper-casing (so "ß" counts 2), as in the
+    official programs. Letters whose lower case is longer (U+0130) can therefore bring it above 1. Source:
+    docs/protocols/qa.md.
+
+    >>> vlmevalkit_distance("hello wurld", "Hello World")
+    0.09090909090909091
     """
+    check_texts(prediction=prediction, reference=reference)
     longest = max(len(prediction.upper()), len(reference.upper()))
     distance = levenshtein_distance(_folded(prediction), _folded(reference))
     return distance / longest if longest else 0.0
 
 
 def vlmevalkit_similarity(prediction: str, reference: str) -> float:
-    """1 − `vlmevalkit_distance`, without a threshold."""
+    """Return 1 − `vlmevalkit_distance`: ANLS of one reference without its threshold. Higher is better.
+
+    >>> vlmevalkit_similarity("hello wurld", "Hello World")
+    0.9090909090909091
+    """
     return 1.0 - vlmevalkit_distance(prediction, reference)
 
 
 def anls(prediction: str, references: str | Sequence[str], *, threshold: float = 0.5) -> float:
-    """Classic ANLS (DocVQA; lmms-eval): the best similarity over the references, 0.0 if it is below the threshold.
+    """Return classic ANLS: the best similarity to one of the references, 0.0 if it is below the threshold.
 
-    Exactly the threshold counts. Raises ValueError if there is no reference.
+    Range 0..1, higher is better, case and runs of white space ignored. Exactly the threshold counts. Two empty texts:
+    1.0. Source: DocVQA as in lmms-eval, docs/protocols/qa.md. Raises ValueError if there is no reference.
 
     >>> anls("hello wurld", ["Hello World", "goodbye"])
     0.9090909090909091
     """
-    options = (references,) if isinstance(references, str) else references
+    options = accepted_references(prediction, references)
     if not options:
         raise ValueError("ANLS needs at least one reference")
     similarity = 1.0 - min(vlmevalkit_distance(prediction, reference) for reference in options)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
+
+from loupe.metrics.arguments import wrong_type
 
 _PATCH = 16
 _DOWNSAMPLING = 4
@@ -36,7 +39,7 @@ MODES: Mapping[str, Mode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionTokens:
-    """The tokens of one page in one mode.
+    """The tokens that DeepSeek-OCR spends on one page in one mode.
 
     `nominal` is what the paper counts, `valid` leaves out the padding (what the reference program prints), `sequence`
     is the number of places in the prompt, line ends included. `tiles` are columns and rows; (1, 1) without tiles.
@@ -51,13 +54,18 @@ class VisionTokens:
 
 
 def vision_tokens(width: int, height: int, mode: str = "base", *, max_tiles: int = MAX_TILES) -> VisionTokens:
-    """The tokens of a page of `width` x `height` pixels (upright, before any scaling).
+    """Count the tokens that DeepSeek-OCR spends on a page of `width` x `height` pixels (upright, before any scaling).
 
-    Raises ValueError for an unknown mode or a page without area.
+    `mode`: tiny, small, base, large or gundam, which cuts the page into at most `max_tiles` tiles as well. Source:
+    deepseek-ai/DeepSeek-OCR, docs/protocols/fox.md#vision-tokens. Raises ValueError for an unknown mode or a page
+    without area.
 
     >>> vision_tokens(1275, 1650, "base").valid
     197
     """
+    for name, value in {"width": width, "height": height, "max_tiles": max_tiles}.items():
+        if not isinstance(value, Integral):
+            raise wrong_type(name, value, "a whole number")
     if mode not in MODES:
         raise ValueError(f"no mode {mode!r}: one of {', '.join(MODES)}")
     if width < 1 or height < 1:
@@ -101,7 +109,11 @@ def choose_tiles(width: int, height: int, tile: int = 640, *, max_tiles: int = M
 
 
 def compression_ratio(text_tokens: float, vision_tokens: float) -> float:
-    """Text tokens per vision token. Raises ValueError without vision tokens."""
+    """Return text tokens per vision token. Range 0.., higher is denser. Raises ValueError without vision tokens.
+
+    >>> compression_ratio(1970, vision_tokens(1275, 1650, "base").valid)
+    10.0
+    """
     if vision_tokens <= 0:
         raise ValueError("no vision tokens")
     return text_tokens / vision_tokens

@@ -27,7 +27,7 @@ def table_grids(prediction: str, reference: str) -> JsonObject:
     if len(prediction) + len(reference) > HTML_LIMIT:
         return _grids(None, None, [], "These tables are too large to show cell by cell.")
     try:
-        compared = compare_tables(prediction, reference)
+        compared = compare_tables(prediction, reference, variant="omnidocbench")
         if compared.pair is None:
             return _grids(_alone(prediction), _alone(reference), [], capital(compared.problem))
         return _grids(*compared.places, compared.changes, "")
@@ -51,7 +51,7 @@ def _alone(html: str) -> Sequence[Place] | None:
     from loupe.metrics.teds import compare_tables
 
     try:
-        compared: TableComparison = compare_tables(html, html)
+        compared: TableComparison = compare_tables(html, html, variant="omnidocbench")
         return compared.places[0] or None
     except TedsError:
         return None

@@ -228,7 +228,7 @@ def _page(markup: str) -> str:
 
 def _teds(prediction: str, reference: str) -> float:
     try:
-        return teds(prediction, reference)
+        return teds(prediction, reference, variant="omnidocbench")
     except TedsError:
         return 0.0
 

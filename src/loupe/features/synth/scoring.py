@@ -241,7 +241,8 @@ def _table(answer: str, sample: Sample, truth: Truth) -> list[Score]:
     """TEDS of the first table of the answer, and TEDS of its structure alone."""
     teds = score_teds(answer, truth.html, _AS_IT_IS)
     try:
-        structure = max(0.0, teds_struct(plain_page(answer, _AS_IT_IS), plain_page(truth.html, _AS_IT_IS)))
+        pages = plain_page(answer, _AS_IT_IS), plain_page(truth.html, _AS_IT_IS)
+        structure = max(0.0, teds_struct(*pages, variant="omnidocbench"))
     except TedsError:
         structure = 0.0
     return [

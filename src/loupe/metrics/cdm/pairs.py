@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from loupe.metrics.arguments import check_texts, is_several, wrong_type
 from loupe.metrics.cdm.profiles import CdmProfile
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class CdmResult:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the pair counts for CDM ExpRate."""
+        """True if the pair counts for CDM ExpRate."""
         return self.f1 == 1.0
 
 
@@ -58,26 +59,39 @@ def cdm(
     profile: str = "unimernet",
     cache: Path | None = None,
 ) -> CdmResult:
-    """CDM of one pair of LaTeX formulas. Many pairs are some hundred times faster together: `cdm_pairs`.
+    """Compare two LaTeX formulas as they are drawn: which characters are where they should be.
 
-    `profile`: `unimernet`, `omnidocbench`, `omnidocbench_v16` or `mdpbench` (they give different scores), or
-    `omnidocbench_pdflatex`. `cache`: a folder
-    that remembers renderings. Raises MissingTexError, with the command that installs it, without TeX; ValueError for an
-    unknown profile.
+    The result has `f1`, `precision` and `recall` (0..1, higher is better), and the characters of both sides with their
+    boxes. A formula that cannot be drawn, or draws nothing, scores 0.0, and `prediction_failure` or `reference_failure`
+    says why. `$` around a formula may stay. Many pairs are some hundred times faster together: `cdm_pairs`.
+
+    `profile`: `unimernet`, `omnidocbench`, `omnidocbench_v16`, `mdpbench` or `omnidocbench_pdflatex`; they give
+    different scores. `cache`: a folder that keeps drawings. Source: Wang et al., CVPR 2025, docs/metrics/cdm.md. Needs
+    TeX: raises MissingTexError without it, with the command that installs it; ValueError for an unknown profile.
+
+    >>> found = cdm("y=2x+3z", "y = 2z + 3x")  # doctest: +SKIP
+    >>> found.f1, [one.token for one in found.prediction if not one.matched]  # doctest: +SKIP
+    (0.714, ['x', 'z'])
     """
+    check_texts(prediction=prediction, reference=reference)
     return cdm_pairs([(prediction, reference)], profile=profile, cache=cache)[0]
 
 
 def cdm_pairs(
-    pairs: Sequence[tuple[str, str]],
+    pairs: Iterable[tuple[str, str]],
     *,
     profile: str = "unimernet",
     cache: Path | RenderCache | None = None,
 ) -> list[CdmResult]:
-    """CDM of pairs (prediction, reference): all references rendered together, then all predictions.
+    """Compare pairs (prediction, reference) of LaTeX formulas: a result for each, as from `cdm`, in their order.
 
-    Never both in one TeX run: what a prediction does cannot reach a reference, which is remembered for others.
+    All references are drawn together, then all predictions, never both in one TeX run: what a prediction does cannot
+    reach a reference, which is remembered for others. Arguments and errors as for `cdm`.
+
+    >>> [found.f1 for found in cdm_pairs([("x^2", "x^2"), ("x^2", "x^3")])]  # doctest: +SKIP
+    [1.0, 0.5]
     """
+    pairs = _checked(pairs)
     from loupe.metrics.cdm.drawing.rendering import RenderCache, profile_named, render
 
     chosen = profile_named(profile)
@@ -91,8 +105,18 @@ def cdm_pairs(
     return [compared(*sides, chosen) for sides in zip(said, true, strict=True)]
 
 
-def compared(prediction: Rendering, reference: Rendering, profile: CdmProfile) -> CdmResult:
-    """Match the boxes of two renderings as this profile does."""
+def _checked(pairs: object) -> list[tuple[str, str]]:
+    if not is_several(pairs):
+        raise wrong_type("pairs", pairs, "a list of (prediction, reference)")
+    pairs = list(pairs)
+    for place, pair in enumerate(pairs):
+        if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+            raise wrong_type(f"pairs[{place}]", pair, "(prediction, reference)")
+        check_texts(**{f"prediction of pairs[{place}]": pair[0], f"reference of pairs[{place}]": pair[1]})
+    return pairs
+
+
+def _compared(prediction: Rendering, reference: Rendering, profile: CdmProfile, renderer: Renderer) -> CdmResult:
     from loupe.metrics.cdm.matching import match
 
     score = match(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
+from loupe.metrics.arguments import check_texts
 from loupe.metrics.table_normalization import normalize_to_plain_cells, wrap_like_dpbench
 from loupe.metrics.teds.table_tree import (
     TableTree,
@@ -18,6 +19,7 @@ from loupe.metrics.teds.table_tree import (
     Vocabulary,
     build_plain_tree,
     build_tree,
+    first_table,
     is_plain,
     parse_table,
 )
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 
 Variant = Literal[
+    "html",
     "ibm",
     "omnidocbench",
     "table_recognition_metric",
@@ -35,6 +38,8 @@ Variant = Literal[
     "normalized",
 ]
 VARIANTS: Final[tuple[str, ...]] = get_args(Variant)
+#: No official evaluator's: it reads any HTML, takes its first table, and compares the texts of header cells too.
+_ANY_HTML: Final = "html"
 #: It divides by the nodes of its trees: the table itself counts, tags inside cells do not.
 _BY_NODES: Final = "table_recognition_metric@0.0.6"
 _PREPARATIONS: Final = {"dpbench": wrap_like_dpbench, "normalized": normalize_to_plain_cells}
@@ -48,7 +53,7 @@ class TablePair(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """What distances are divided by. Raises TedsError where both tables are empty."""
+        """What distances are divided by. Raises TedsError if both tables are empty."""
         elements = max(self.prediction.elements, self.reference.elements)
         if elements == 0:
             raise TedsError("both tables are empty", upstream="ZeroDivisionError")
@@ -65,12 +70,15 @@ class TablePair(NamedTuple):
 
 
 def parse_pair(prediction: str, reference: str, variant: str) -> TablePair | str:
-    """Both tables as trees; or, where the official evaluators give 0.0 without looking at trees, the reason.
+    """Return both tables as trees; or the reason, if the score is 0.0 without looking at trees.
 
-    Raises TedsError where they raise.
+    Raises TedsError where the official evaluators raise, and for `html` if the reference has no table.
     """
+    check_texts(prediction=prediction, reference=reference)
     if variant not in VARIANTS:
         raise ValueError(f"unknown TEDS variant {variant!r}; there are {', '.join(VARIANTS)}")
+    if variant == _ANY_HTML:
+        return _parse_any_html(prediction, reference)
     prepare = _PREPARATIONS.get(variant)
     if prepare is not None:
         prediction, reference = prepare(prediction), prepare(reference)
@@ -86,6 +94,15 @@ def parse_pair(prediction: str, reference: str, variant: str) -> TablePair | str
     return TablePair(*trees)
 
 
+def _parse_any_html(prediction: str, reference: str) -> TablePair | str:
+    vocabulary = Vocabulary()
+    wanted = first_table(reference, vocabulary)
+    if wanted is None:
+        raise TedsError("the reference has no table: it must be HTML with a <table>", upstream="")
+    found = first_table(prediction, vocabulary)
+    return "the prediction has no <table>" if found is None else TablePair(found, wanted)
+
+
 def _read(html: str) -> str | _Element | None:
     """The page as it is, if it is plain; else its table, parsed."""
     return html if is_plain(html) else parse_table(html)
@@ -99,9 +116,9 @@ Kind = Literal["missing", "extra", "tag", "span", "text"]
 
 
 class Place(NamedTuple):
-    """One element of a table. `row` counts `tr` from 0, `cell` the children of that row; -1 if it stands in none.
+    """One element of a table. `row` counts `tr` from 0, `cell` the children of that row; -1 outside of rows.
 
-    Spans and text are those of `td`; of other elements TEDS knows none: 0 and "".
+    Spans and text are those of cells (officially only `td`); other elements have 0 and "".
     """
 
     tag: str
@@ -128,7 +145,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class TableComparison:
-    """Two tables, compared. Where there is nothing to compare, both scores are 0.0 and `problem` says why."""
+    """Two tables, compared. If there is nothing to compare, both scores are 0.0 and `problem` says why."""
 
     teds: float
     teds_struct: float

@@ -14,7 +14,8 @@ from __future__ import annotations
 import functools
 import re
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -31,11 +32,13 @@ INSTRUCTION: Final = "x-instruction"
 _FULL_DOCUMENT = re.compile(r"^\s*<(?:html|!doctype)", re.IGNORECASE)  # lxml's own test, word for word
 _TAG_CODES = range(0xD800, 0xE000)  # surrogates: the parser decodes UTF-8, so no text of a cell can hold one
 
+_LONGEST_SPAN: Final = 9  # digits; no table is as wide
+
 Label = tuple[str, int, int]
 
 
 class TedsError(ValueError):
-    """The official evaluator raises on this pair; `upstream` names its exception."""
+    """This pair has no TEDS: the official evaluator raises (`upstream` names its exception), or there is no table."""
 
     def __init__(self, message: str, upstream: str) -> None:
         super().__init__(message)
@@ -147,6 +150,33 @@ def parse_table(html: str) -> _Element | None:
     return root.find("body/table")
 
 
+def first_table(html: str, vocabulary: Vocabulary) -> TableTree | None:
+    """Return the first table anywhere in a document, a fragment or other text; None if it has none.
+
+    Not the official reading: header cells have texts and spans like all cells, and a span that is not a number is 1.
+    """
+    if "<table" not in html.lower():
+        return None
+    page = html if html.startswith("<html>") else f"<html><body>{html.strip()}</body></html>"
+    # Read without a parser, header cells have no texts, and spans must be numbers.
+    if is_plain(page) and "<th>" not in page and "<th " not in page and "span=" not in page:
+        tree = build_plain_tree(page, vocabulary)
+    else:
+        from lxml import etree
+
+        root = etree.fromstring(html.encode("utf-8", "replace"), _parser())
+        table = None if root is None else next(root.iter("table"), None)
+        if table is None:
+            return None
+        for cell in _xpath(".//td | .//th")(table):
+            for name in ("colspan", "rowspan"):
+                value = cell.get(name, "1").strip()
+                if not value.isdecimal() or len(value) > _LONGEST_SPAN:
+                    del cell.attrib[name]
+        tree = build_tree(table, vocabulary, cells=("td", "th"))
+    return tree if tree.elements else replace(tree, elements=1)  # two empty tables are equal
+
+
 @functools.cache
 def _parser() -> HTMLParser:
     from lxml import etree
@@ -161,12 +191,13 @@ def _xpath(expression: str) -> XPath:
     return etree.XPath(expression)
 
 
-def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
+def build_tree(table: _Element, vocabulary: Vocabulary, *, cells: Sequence[str] = ("td",)) -> TableTree:
     """The tree of a parsed table: cells are leaves, every other element is an inner node without text.
 
-    Raises TedsError for a colspan or rowspan that Python's int() does not read.
+    Officially only `td` is a cell, so that the texts and spans of `th` are ignored (docs/protocols/teds.md#core, step
+    6). Raises TedsError for a colspan or rowspan that Python's int() does not read.
     """
-    labels, contents, counts = _nodes_in_document_order(table, vocabulary)
+    labels, contents, counts = _nodes_in_document_order(table, vocabulary, cells)
     labels.reverse()
     contents.reverse()
     counts.reverse()
@@ -174,22 +205,24 @@ def build_tree(table: _Element, vocabulary: Vocabulary) -> TableTree:
     return TableTree(labels, contents, counts, first_descendants(counts), elements, vocabulary)
 
 
-def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
+def _nodes_in_document_order(
+    table: _Element, vocabulary: Vocabulary, cells: Sequence[str]
+) -> tuple[list[int], list[int], list[int]]:
     """Label, content and number of children per node."""
     label_ids, content_ids = vocabulary.labels, vocabulary.contents
-    plain_cell = label_ids.setdefault(("td", 1, 1), len(label_ids))
-    spanning = set(_xpath(".//td[@colspan or @rowspan]")(table))
+    plain_cells = {tag: label_ids.setdefault((tag, 1, 1), len(label_ids)) for tag in cells}
+    spanning = set(_xpath(".//*[@colspan or @rowspan]")(table))
     labels: list[int] = []
     contents: list[int] = []
     counts: list[int] = []
     nodes = table.iter()
     for node in nodes:
         count = len(node)
-        if node.tag == "td":
-            label = plain_cell
+        if node.tag in plain_cells:
+            label = plain_cells[node.tag]
             if node in spanning:
                 colspan, rowspan = node.get("colspan", "1"), node.get("rowspan", "1")
-                key = ("td", span("colspan", colspan), span("rowspan", rowspan))
+                key = (node.tag, span("colspan", colspan), span("rowspan", rowspan))
                 label = label_ids.setdefault(key, len(label_ids))
             text = node.text or ""
             if count:
@@ -199,7 +232,6 @@ def _nodes_in_document_order(table: _Element, vocabulary: Vocabulary) -> tuple[l
             contents.append(content_ids.setdefault(text, len(content_ids)))
             counts.append(0)
         else:
-            # Spans of th are ignored upstream, and its text too; parity (docs/protocols/teds.md#core, step 6).
             labels.append(label_ids.setdefault((node.tag, 0, 0), len(label_ids)))
             contents.append(NO_CONTENT)
             counts.append(count)
@@ -244,7 +276,7 @@ def cell_tokens(cell: _Element, vocabulary: Vocabulary) -> str:
         else:
             if node.tag != "unk":
                 tokens.append(code(f"</{node.tag}>"))
-            if node.tag != "td":
+            if node.tag != "td" and node is not cell:
                 tokens.append(node.tail or "")
     return "".join(tokens)[1:-1]
 

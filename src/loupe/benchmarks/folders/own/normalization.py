@@ -122,7 +122,7 @@ def score_teds(answer: str, reference: str, comparison: Comparison) -> Score:
     try:
         if len(found) > LONGEST_PAGE:
             raise TableTooLargeError(f"{len(found):,} characters")
-        value = max(0.0, teds(found, wanted))
+        value = max(0.0, teds(found, wanted, variant="omnidocbench"))
     except TedsError as error:
         return Score(measure="teds", counts=(0.0, 1.0), tags={"teds_error": type(error).__name__})
     return Score(measure="teds", counts=(value, 1.0))
