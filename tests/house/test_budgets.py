@@ -17,7 +17,7 @@ PACKAGE = Path(loupe.__file__).parent
 FILES = {path.relative_to(PACKAGE): path.read_text() for path in PACKAGE.rglob("*.py")}
 LINES = {path: text.count("\n") for path, text in FILES.items()}
 #: Lines by the first folder that a path is in; the core is all but these. Wanted: a core of 50,000, and 100,000 in all.
-APART = {"benchmarks": 29_100, "metrics": 11_100, "features": 20_100}
+APART = {"benchmarks": 29_100, "metrics": 11_500, "features": 20_100}
 CORE, ALL = 56_400, 116_600
 #: Wanted: 650 modules, and 50 imports in 1,000 lines.
 MODULES, IMPORTS = 755, 74
