@@ -116,7 +116,8 @@ def _checked(pairs: object) -> list[tuple[str, str]]:
     return pairs
 
 
-def _compared(prediction: Rendering, reference: Rendering, profile: CdmProfile, renderer: Renderer) -> CdmResult:
+def compared(prediction: Rendering, reference: Rendering, profile: CdmProfile) -> CdmResult:
+    """Match the boxes of two renderings as this profile does."""
     from loupe.metrics.cdm.matching import match
 
     score = match(
