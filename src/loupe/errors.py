@@ -210,7 +210,7 @@ def cannot_write(path: Path | str, error: OSError) -> WriteError:
 
 
 def is_refusal(error: OSError) -> bool:
-    """Whether an error says that the disk or the system refused, and not that the user named a wrong path."""
+    """True if an error says that the disk or the system refused, and not that the user named a wrong path."""
     return error.errno in _REFUSALS
 
 

@@ -178,7 +178,7 @@ def score(sample: Sample, prediction: Prediction) -> list[Score]:
 
 
 def _is_math(sample: Sample, variant: str) -> bool:
-    """Whether the rule for formulas holds. VLMEvalKit goes by the category, the others by the data set."""
+    """True if the rule for formulas holds. VLMEvalKit goes by the category, the others by the data set."""
     if variant == "vlmevalkit":
         return sample.tags.get("category") == MATH_CATEGORY
     return sample.tags.get("dataset") == MATH_DATASET
@@ -211,7 +211,7 @@ def fold_full_width_like_lmms_eval(text: str) -> str:
 
 
 def _stands_alone(answer: str, text: str) -> bool:
-    """Whether the answer occurs with no letter or digit right beside it: "no" is not in "know"."""
+    """True if the answer occurs with no letter or digit right beside it: "no" is not in "know"."""
     before = r"(?<!\w)" if re.match(r"\w", answer) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", answer) else ""
     return re.search(before + re.escape(answer) + after, text) is not None
@@ -252,7 +252,7 @@ def answers_in_document(document: Any, samples: Iterable[Sample]) -> Iterator[tu
 
 
 def _asks(row: Mapping[str, Any], sample: Sample) -> bool:
-    """Whether an entry is the question of this sample, by all that both of them say; blanks do not matter."""
+    """True if an entry is the question of this sample, by all that both of them say; blanks do not matter."""
     facts = (
         (row.get("question"), sample.prompt),
         (row.get("dataset_name"), sample.tags.get("dataset")),

@@ -176,7 +176,7 @@ def folder_opener(path: Path) -> Hook | None:
 
 
 def is_own_folder(name: str) -> bool:
-    """Whether `name` stands for a folder of the user's: an id, also `id@version`, wins over a folder of that name."""
+    """True if `name` stands for a folder of the user's: an id, also `id@version`, wins over a folder of that name."""
     return name.partition("@")[0] not in benchmark_ids() and Path(name).is_dir()
 
 

@@ -58,7 +58,7 @@ class _Line(msgspec.Struct, rename={"outcome": "class"}):
 
     @property
     def failed(self) -> bool:
-        """Whether it holds no answer."""
+        """True if it holds no answer."""
         return self.outcome in FAILED or bool(self.error) or (self.text is None and self.prediction is None)
 
 

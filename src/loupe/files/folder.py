@@ -85,7 +85,7 @@ class Folder:
                     os.fchmod(descriptor, mode | 0o777 & ~umask)
 
     def exists(self) -> bool:
-        """Whether it is there. Raises UnsafeFileError if a link is in its place."""
+        """True if it is there. Raises UnsafeFileError if a link is in its place."""
         try:
             with self.opened():
                 return True

@@ -71,7 +71,7 @@ def _entries_of_version(folder: Path, modified: int) -> Mapping[str, list[str]]:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Whether a path stays in the folder when every link is followed; one that no system could have does not."""
+    """True if a path stays in the folder when every link is followed; one that no system could have does not."""
     try:
         return real_path(path).is_relative_to(real_path(folder))
     except (OSError, ValueError):

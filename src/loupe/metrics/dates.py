@@ -113,7 +113,7 @@ def _days(value: str, order: DateOrder) -> tuple[str, ...]:
 
 
 def dates_match(prediction: str, reference: str, order: DateOrder = "dmy") -> bool:
-    """Whether both name the same day, or both say that there is none. A text without a readable date matches nothing.
+    """True if both name the same day, or both say that there is none. A text without a readable date matches nothing.
 
     >>> dates_match("26.11.25", "2025-11-26"), dates_match("soon", "soon")
     (True, False)

@@ -120,7 +120,7 @@ def read_amount(text: str) -> Amount | None:
 
 
 def amounts_match(prediction: str, reference: str) -> bool:
-    """Whether both are the same amount, or both say that there is none. Currencies differ only where both name one.
+    """True if both are the same amount, or both say that there is none. Currencies differ only where both name one.
 
     >>> amounts_match("1 234,50", "EUR 1.234,5"), amounts_match("12 EUR", "12 USD")
     (True, False)
@@ -298,7 +298,7 @@ def _same_person(a: list[str], b: list[str]) -> bool:
 
 
 def _are_initials_of(short: list[str], given: list[str]) -> bool:
-    """Whether given names are initials, each of the name in its place; "Weber" alone is nobody's initial."""
+    """True if given names are initials, each of the name in its place; "Weber" alone is nobody's initial."""
     if not 0 < len(short) <= len(given) or any(
         len(initial) > 1 and initial not in _FOLDED_INITIALS for initial in short
     ):

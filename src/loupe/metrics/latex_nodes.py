@@ -381,7 +381,7 @@ class Math(NamedTuple):
 
     @property
     def displayed(self) -> bool:
-        """Whether it stands on a line of its own."""
+        """True if it stands on a line of its own."""
         return self.opening in ("$$", "\\[")
 
 
@@ -416,7 +416,7 @@ _DOLLAR = re.compile(r"(?<!\\)\$")
 
 
 def is_damaged(latex: str, *, longest: int, delimiters: bool = True) -> bool:
-    r"""Whether it is too long or something in it does not close: braces, environments, `\left`, delimiters, dollars.
+    r"""True if it is too long or something in it does not close: braces, environments, `\left`, delimiters, dollars.
 
     Without `delimiters` the last three may be as they like.
     """

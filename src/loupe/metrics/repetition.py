@@ -97,7 +97,7 @@ def first_run(text: str) -> Run | None:
 
 
 def _may_begin_before(hashed: _HashedText, first: int, place: int, period: int) -> bool:
-    """Whether ten units in a row may begin in first..place-1: what all such runs cover must repeat itself."""
+    """True if ten units in a row may begin in first..place-1: what all such runs cover must repeat itself."""
     end = first + (MIN_RUN_REPEATS - 1) * period
     if first >= place or end + period > len(hashed.text):
         return False
@@ -146,7 +146,7 @@ def _may_end_in_loop(text: str) -> bool:
 
 
 def _comes_again(text: str, gram: str, start: int, distance: int) -> bool:
-    """Whether a block stands at `start` and four more times, at this distance each."""
+    """True if a block stands at `start` and four more times, at this distance each."""
     return start + 4 * distance >= 0 and all(text.startswith(gram, start + count * distance) for count in range(1, 5))
 
 

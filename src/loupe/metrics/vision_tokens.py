@@ -125,7 +125,7 @@ def _queries(size: int) -> int:
 
 
 def _keeps_shape(mode: Mode) -> bool:
-    """Whether the page is padded to a square; small modes without tiles stretch it instead, and waste nothing."""
+    """True if the page is padded to a square; small modes without tiles stretch it instead, and waste nothing."""
     return mode.tiled or mode.tile > 640
 
 

@@ -169,7 +169,7 @@ def _call(value: Callable[[Any], Any] | None, rows: list[Counts]) -> Any:
 
 
 def is_too_long_for_nltk(case: dict[str, Any]) -> bool:
-    """Whether a case holds a text over 2,000 characters, at which NLTK 3.10 ends the official run."""
+    """True if a case holds a text over 2,000 characters, at which NLTK 3.10 ends the official run."""
     return case["group"] == "doc_parsing" and any(len(str(text)) > 2_000 for text in case["gt"].values())
 
 

@@ -90,7 +90,7 @@ def elements_in_answer(answer: str) -> list[Element] | None:
 
 
 def opens_elements(answer: str) -> bool:
-    """Whether an answer begins like the official form, whatever comes then."""
+    """True if an answer begins like the official form, whatever comes then."""
     return _OPENING.match(answer) is not None
 
 

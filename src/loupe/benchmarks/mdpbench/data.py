@@ -117,7 +117,7 @@ def stem(file: str) -> str:
 
 
 def is_digital(page_id: str) -> bool:
-    """Whether it is the digital page of a document; photographs have their conditions behind the number.
+    """True if it is the digital page of a document; photographs have their conditions behind the number.
 
     >>> is_digital("ar_newspaper_21"), is_digital("ar_newspaper_21_indoor_light_top")
     (True, False)
@@ -126,7 +126,7 @@ def is_digital(page_id: str) -> bool:
 
 
 def serves(digital: str, page_id: str) -> bool:
-    """Whether a page of the ground truth serves an image: its own, or one whose name goes on behind an underscore.
+    """True if a page of the ground truth serves an image: its own, or one whose name goes on behind an underscore.
 
     >>> serves("ar_newspaper_2", "ar_newspaper_2_indoor_light_top"), serves("ar_newspaper_2", "ar_newspaper_21")
     (True, False)
@@ -177,7 +177,7 @@ def without_image_ending(page_id: str) -> str:
 
 
 def _is_index_like_official(tail: str, sample: MatchedSample | ReadingOrder) -> bool:
-    """Whether the number at the end of a page's name is also an order, a place or an index of this sample.
+    """True if the number at the end of a page's name is also an order, a place or an index of this sample.
 
     Protocol: docs/protocols/mdpbench.md#suffix-rule.
     """

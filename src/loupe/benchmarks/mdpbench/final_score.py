@@ -85,7 +85,7 @@ def indexed_key(sample: PageSample) -> str:
 
 
 def has_one_index(key: str) -> bool:
-    """Whether a key is one that the final score can tell the page of."""
+    """True if a key is one that the final score can tell the page of."""
     return _ONE_INDEX.fullmatch(key) is not None
 
 

@@ -249,7 +249,7 @@ class CandidateFiles:
 
 
 def belongs_like_official(name: str, page: int) -> bool:
-    """Whether `_pg1_` stands anywhere in the name: `x_pg1_pg2_repeat1.md` also answers page 1.
+    """True if `_pg1_` stands anywhere in the name: `x_pg1_pg2_repeat1.md` also answers page 1.
 
     Protocol: docs/protocols/olmocr_bench.md#page-number-in-a-name.
     """
@@ -337,7 +337,7 @@ _PROMPTS: dict[PromptName, str] = {
 
 
 def names_size(name: PromptName) -> bool:
-    """Whether a prompt says how large the page image is."""
+    """True if a prompt says how large the page image is."""
     return "{width}" in _PROMPTS[name]
 
 

@@ -125,7 +125,7 @@ def draft_tests(page: Transcript, *, pdf: str, number: int, ident: str, math: bo
 
 
 def is_drafted(record: Mapping[str, Any], ident: str) -> bool:
-    """Whether a test bears a name that drafts of this page have."""
+    """True if a test bears a name that drafts of this page have."""
     kinds = "|".join(MOST)
     name = record.get("id")
     return isinstance(name, str) and re.fullmatch(rf"{re.escape(ident)}-(?:{kinds})-\d+", name) is not None
@@ -151,7 +151,7 @@ def broken(body: str, record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tells(seen: PageText, body: str, record: Record) -> bool:
-    """Whether a test holds on its transcript, and on no transcript in which its fact is broken."""
+    """True if a test holds on its transcript, and on no transcript in which its fact is broken."""
     try:
         test = read_test(record)
         if not check_test(seen, test).passed:

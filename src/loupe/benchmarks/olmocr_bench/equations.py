@@ -42,7 +42,8 @@ _SHORT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class MathOutcome:
-    """Whether the reference is contained in one of the equations: `matched` is its index, None where in none.
+    """The outcome of a math test: `matched` is the index of the equation that contains the reference, None if none
+    does.
 
     `not_compared` counts equations that the browser did not survive, or that took too long to search: no matches.
     """

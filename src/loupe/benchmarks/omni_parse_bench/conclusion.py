@@ -161,12 +161,12 @@ class GradedTest:
 
     @property
     def passed(self) -> bool:
-        """Whether it has passed."""
+        """True if the test has passed."""
         return self.verdict == "pass"
 
     @property
     def is_scored(self) -> bool:
-        """Whether it counts."""
+        """True if the test counts."""
         return self.verdict in ("pass", "fail")
 
     @property

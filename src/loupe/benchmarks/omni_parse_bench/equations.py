@@ -40,7 +40,7 @@ _MATH_SIGN = re.compile(r"[\\^_=<>+±×·−]")
 
 
 def contains_in_row(wanted: Symbols, equations: Sequence[Symbols]) -> bool:
-    """Whether the symbols follow one another in the page's, of which equations may end anywhere between them.
+    """True if the symbols follow one another in the page's, of which equations may end anywhere between them.
 
     A comma, semicolon or full stop may stand for such a border. One step for each symbol: bit n says that the first n
     symbols wanted end here.
@@ -61,7 +61,7 @@ def contains_in_row(wanted: Symbols, equations: Sequence[Symbols]) -> bool:
 
 
 def is_plain(latex: str) -> bool:
-    """Whether a text shows the equation without loss: symbols and plain scripts, and more than a word or a number."""
+    """True if a text shows the equation without loss: symbols and plain scripts, and more than a word or a number."""
     if any(command not in _PLAIN_COMMANDS for command in _COMMAND.findall(latex)) or _NESTED_SCRIPT.search(latex):
         return False
     return bool(_MATH_SIGN.search(latex)) and len(squeeze(f"${latex}$")) >= 2
@@ -203,7 +203,7 @@ def _name(element: _Element) -> str:
 
 
 def _is_invisible(element: _Element) -> bool:
-    """Whether it is an operator that shows nothing; an empty one holds a place."""
+    """True if it is an operator that shows nothing; an empty one holds a place."""
     text = element.text or ""
     if _name(element) != "mo" or len(element) or _INVISIBLE.isdisjoint(text):
         return False

@@ -180,7 +180,7 @@ def _dense(body: str) -> str:
 
 
 def _is_prose(body: str) -> bool:
-    """Whether words stand between the dollars, outside of all braces."""
+    """True if words stand between the dollars, outside of all braces."""
     while (outside := _BRACED.sub(" ", body)) != body:
         body = outside
     return len(_WORD.findall(body)) >= _PROSE_WORDS

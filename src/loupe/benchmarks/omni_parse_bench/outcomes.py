@@ -28,7 +28,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the test has passed."""
+        """True if the test has passed."""
         return self.verdict == "pass"
 
 

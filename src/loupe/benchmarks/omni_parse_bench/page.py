@@ -171,7 +171,7 @@ def _prediction(text: str) -> dict[str, Any] | None:
 
 
 def _is_html(text: str) -> bool:
-    """Whether an answer of unknown form is HTML: it begins with a tag, and shows no mark of Markdown."""
+    """True if an answer of unknown form is HTML: it begins with a tag, and shows no mark of Markdown."""
     return text.startswith("<") and not _MARKDOWN_SIGN.search(text)
 
 

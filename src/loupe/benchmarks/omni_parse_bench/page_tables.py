@@ -77,7 +77,7 @@ class PageTable:
         return [index for index, forms in enumerate(self._forms) if is_one_of(wanted, forms, least)]
 
     def is_empty(self, index: int | None) -> bool:
-        """Whether there is no cell, or one without text."""
+        """True if there is no cell, or one without text."""
         return index is None or not self.texts[index]
 
 
@@ -102,7 +102,7 @@ def similarity(wanted: str, found: str, *, least: float = 0.0) -> float:
 
 
 def is_one_of(wanted: str, forms: tuple[str, ...], least: float) -> bool:
-    """Whether one of a cell's forms is similar enough."""
+    """True if one of a cell's forms is similar enough."""
     return any(similarity(wanted, form, least=least) >= least for form in forms)
 
 
@@ -216,7 +216,7 @@ class Surroundings:
         return run
 
     def spans_rows(self, index: int) -> bool:
-        """Whether a cell covers several rows."""
+        """True if a cell covers several rows."""
         return len(self._grid.covered[index][0]) > 1
 
     def first_of_row(self, index: int) -> int | None:

@@ -90,7 +90,7 @@ def check_text(page: Page, rule: TextRule) -> Outcome:
 
 
 def contains(page: Page, wanted: str, max_diffs: int) -> bool:
-    """Whether a folded text is in the folded page, or both without white space."""
+    """True if a folded text is in the folded page, or both without white space."""
     squeezed = "".join(wanted.split())
     return _is_near(wanted, page.folded, max_diffs) or _is_near(squeezed, page.squeezed, max_diffs)
 
@@ -168,7 +168,7 @@ def check_order(page: Page, rule: OrderRule) -> Outcome:
 
 
 def _is_written_so(where: str, before: str, after: str) -> bool:
-    """Whether both are there to the letter, once, in this order: near matches then only add to that."""
+    """True if both are there to the letter, once, in this order: near matches then only add to that."""
     first, last = where.find(before), where.find(after)
     return 0 <= first < last and first == where.rfind(before) and last == where.rfind(after)
 
@@ -246,7 +246,7 @@ def _alike(wanted: str, text: str, least: float) -> bool:
 
 
 def _in_order(table: PageTable, wanted: Sequence[str], cells: Iterable[int], max_diffs: int) -> bool:
-    """Whether the cells are what is wanted, in order, others between; one cell may be several, joined by blanks."""
+    """True if the cells are what is wanted, in order, others between; one cell may be several, joined by blanks."""
     done = 0
     for cell in cells:
         forms = forms_of(table.texts[cell])

@@ -186,7 +186,7 @@ def score(page: Sample, prediction: Prediction, version: str = "1.5") -> Scored:
 
 
 def _ends_at_its_name(image: str, match: PageMatch, reckoning: Reckoning) -> bool:
-    """Whether upstream ends because it looks for the page of a sample by a name that only these endings give (1.6)."""
+    """True if upstream ends because it looks for the page of a sample by a name that only these endings give (1.6)."""
     samples = match.text_block or match.display_formula or match.table or match.reading_order
     return reckoning.unsampled_is_zero and bool(samples) and not image.endswith((".jpg", ".png"))
 

@@ -186,7 +186,7 @@ def _group(samples: Sequence[PageSample], wanted: ElementMetrics) -> Figures:
 
 
 def _draws_formulas(page: ScoredPage) -> bool:
-    """Whether a version that counts what it has no sample of computes CDM here (1.6)."""
+    """True if a version that counts what it has no sample of computes CDM here (1.6)."""
     return page.annotated is not None and page.cdm_computed
 
 

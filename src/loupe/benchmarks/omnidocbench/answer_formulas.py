@@ -71,7 +71,7 @@ _NAME = re.compile("[A-Za-z0-9._,-]+|[A-Za-z][A-Za-z0-9_.,-]*|[ΓγλμνxyzuvwM
 
 
 def is_dropped(item: Item) -> bool:
-    """Whether an item is an inline formula that is not worth a match."""
+    """True if an item is an inline formula that is not worth a match."""
     if item.fine_category != "equation_inline" or item.category != "equation_isolated":
         return False
     core = bare(item.content.strip())
@@ -107,7 +107,7 @@ def without_formulas_in_descriptions(text: str) -> Described:
 
 
 def is_description(block: str) -> bool:
-    """Whether a block of text describes a picture."""
+    """True if a block of text describes a picture."""
     text = squeezed(block).lower()
     return len(text) >= _SHORTEST and text.startswith(_BEGINNINGS)
 
@@ -151,7 +151,7 @@ def rescue_candidate(text: str, *, start: int, end: int, fine_category: str) -> 
 
 
 def looks_like_formula(text: str) -> bool:
-    """Whether a short text is more signs and digits than words."""
+    """True if a short text is more signs and digits than words."""
     text = squeezed(text)
     if not 0 < len(text) <= _LONGEST_RESCUED:
         return False
@@ -278,7 +278,7 @@ def _texts_in_tree(tree: Tag) -> list[str]:
 
 
 def is_formula_cell(text: str) -> bool:
-    """Whether a short text relates numbers."""
+    """True if a short text relates numbers."""
     if not 0 < len(text) <= _LONGEST_IN_CELL or not _RELATION.search(text) or not NUMBERS.search(text):
         return False
     return looks_like_formula(text)
@@ -384,7 +384,7 @@ def _parenthesis_at_end(formula: str) -> _Cut | None:
 
 
 def is_caption(latex: str) -> bool:
-    """Whether it is words rather than a formula or a number."""
+    """True if it is words rather than a formula or a number."""
     latex = latex.strip()
     text = plain_caption(latex)
     inside = text[1:-1] if text.startswith("(") and text.endswith(")") else text
@@ -414,7 +414,7 @@ def _sums(formula: Item) -> Sequence[Item]:
 
 
 def is_arithmetic(segment: str) -> bool:
-    """Whether it equates numbers."""
+    """True if it equates numbers."""
     segment = squeezed(segment)
     if not 0 < len(segment) <= _LONGEST_SEGMENT or _NO_ARITHMETIC.search(segment):
         return False

@@ -169,7 +169,7 @@ def merge_neighbours(lines: Sequence[str]) -> list[str]:
 
 
 def _is_lost(line: str) -> bool:
-    """Whether the official conversion takes a line for the rule under a header, or drops it with one (#bar-tables)."""
+    """True if the official conversion takes a line for the rule under a header, or drops it with one (#bar-tables)."""
     return ":" in line or "---" in line or "</thead>" in line
 
 

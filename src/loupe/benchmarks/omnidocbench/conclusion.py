@@ -120,7 +120,7 @@ def _not_computed(pages: Sequence[ScoredPage]) -> dict[str, str]:
 
 
 def _lacks_formulas(page: ScoredPage) -> bool:
-    """Whether it counts as 0 in CDM without a formula to compare (1.6)."""
+    """True if it counts as 0 in CDM without a formula to compare (1.6)."""
     return page.cdm_computed and not page.match.display_formula and "display_formula" in (page.annotated or ())
 
 

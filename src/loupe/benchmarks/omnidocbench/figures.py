@@ -260,7 +260,7 @@ def _undelimited(latex: str) -> str:
 
 
 def _has_matrix(latex: str) -> bool:
-    """Whether there is a matrix, or an array that may be meant as one."""
+    """True if there is a matrix, or an array that may be meant as one."""
     if _MATRIX_BEGIN.search(latex):
         return True
     return _ARRAY in latex and any(mark in latex for mark in (r"\left[", r"\right]", "&"))

@@ -53,7 +53,7 @@ class Key(NamedTuple):
     missing: int
 
     def beats(self, other: Key) -> bool:
-        """Whether it is less; numbers that differ by next to nothing are equal."""
+        """True if it is less; numbers that differ by next to nothing are equal."""
         for mine, theirs in zip(self, other, strict=True):
             if mine != theirs and abs(mine - theirs) > TOLERANCE:
                 return mine < theirs
@@ -99,11 +99,11 @@ class Best:
             self.candidate = candidate
 
     def may_lose_to(self, total: float) -> bool:
-        """Whether a candidate with a total of at least this may win."""
+        """True if a candidate with a total of at least this may win."""
         return self.exhaustive or self.candidate is None or total <= self.candidate.key.total + 1e-9
 
     def is_final(self, pool: Pool, unused: int) -> bool:
-        """Whether no further candidate of this pool, which leaves at least so many formulas unused, can be better."""
+        """True if no further candidate of this pool, which leaves at least so many formulas unused, can be better."""
         if self.exhaustive or self.candidate is None:
             return False
         key = self.candidate.key
@@ -187,7 +187,7 @@ def _as_formula(sample: MatchedSample) -> MatchedSample:
 
 
 def _is_complete(rows: Sequence[MatchedSample], truth: TruthSide) -> bool:
-    """Whether each formula has a row of its own, and none is matched to text."""
+    """True if each formula has a row of its own, and none is matched to text."""
     blocks = {row.gt_idx for row in rows}
     return (
         len(rows) == len(truth.lines) == len(blocks)
@@ -206,7 +206,7 @@ def _in_order(name: str, formulas: Formulas, pool: Pool, best: Best) -> Iterator
 
 
 def _has_parted_items(formulas: Formulas) -> bool:
-    """Whether any item has several lines: only then may what is joined have gaps."""
+    """True if any item has several lines: only then may what is joined have gaps."""
     return len({source.index for source in formulas.sources}) < len(formulas.sources)
 
 

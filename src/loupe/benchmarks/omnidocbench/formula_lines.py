@@ -93,7 +93,7 @@ def _environment_body(formula: str) -> tuple[str, list[str], str, str] | None:
 
 
 def _stands_apart(environment: Environment, body: str, rows: Sequence[str], *, is_wrapped: bool) -> bool:
-    """Whether the rows of an environment are formulas of their own, and not one case distinction, matrix or system."""
+    """True if the rows of an environment are formulas of their own, and not one case distinction, matrix or system."""
     later = [without_leading_markers(row) for row in rows[1:]]
     is_nested = bool(_NESTED.search(body))
     has_cases = any(_CASE.match(without_tags(row).strip()) for row in later)
@@ -116,7 +116,7 @@ def _stands_apart(environment: Environment, body: str, rows: Sequence[str], *, i
 
 
 def _is_system(rows: Sequence[str]) -> bool:
-    """Whether two rows have something before their first `&`, and something behind."""
+    """True if two rows have something before their first `&`, and something behind."""
     cells = map(cells_of, rows)
     return sum(len(row) > 1 and bool(without_tags(row[0]).strip()) for row in cells) >= 2
 
@@ -276,7 +276,7 @@ def without_leading_markers(row: str) -> str:
 
 
 def is_escaped(text: str, position: int) -> bool:
-    """Whether an odd number of backslashes stands before."""
+    """True if an odd number of backslashes stands before."""
     start = position
     while start > 0 and text[start - 1] == "\\":
         start -= 1
@@ -284,7 +284,7 @@ def is_escaped(text: str, position: int) -> bool:
 
 
 def begins_environment(text: str, position: int) -> bool:
-    """Whether an environment of several lines begins here, even if it does not end."""
+    """True if an environment of several lines begins here, even if it does not end."""
     begin = _BEGIN.match(text, position)
     return begin is not None and begin[1] in ENVIRONMENTS
 

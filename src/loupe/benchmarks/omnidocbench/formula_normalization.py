@@ -335,19 +335,19 @@ def convert_guarded(latex: str) -> GuardedText:
 
 
 def _is_noise(latex: str) -> bool:
-    """Whether it is prose with hardly a sign of LaTeX."""
+    """True if it is prose with hardly a sign of LaTeX."""
     if len(latex) < 32 or _NO_PROSE.search(latex) or latex.count(" ") < 5:
         return False
     return _fewer(_LATEX_SIGN, latex, 3) and not _fewer(_WORD, latex, 6)
 
 
 def _fewer(pattern: re.Pattern[str], text: str, number: int) -> bool:
-    """Whether a pattern is found fewer times than this."""
+    """True if a pattern is found fewer times than this."""
     return all(index + 1 < number for index, _ in enumerate(pattern.finditer(text)))
 
 
 def _is_weak(latex: str) -> bool:
-    """Whether there is no formula in it: a backslash alone, or words with one or two signs."""
+    """True if there is no formula in it: a backslash alone, or words with one or two signs."""
     if latex in ("\\", "\\\\"):
         return True
     commands, signs = len(_COMMAND.findall(latex)), len(_SIGNIFICANT.findall(latex))

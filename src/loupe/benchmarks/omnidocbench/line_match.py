@@ -397,7 +397,7 @@ def array_of(formulas: Iterable[str]) -> str:
 
 
 def is_formula_as_text(sample: MatchedSample) -> bool:
-    """Whether a formula was matched with text or code: then it is scored with the text (#samples)."""
+    """True if a formula was matched with text or code: then it is scored with the text (#samples)."""
     return sample.pred_category_type not in _FORMULAS
 
 

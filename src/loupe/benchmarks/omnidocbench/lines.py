@@ -35,7 +35,7 @@ class TruthLine:
 
     @property
     def ignored(self) -> bool:
-        """Whether its category is matched but never scored."""
+        """True if its category is matched but never scored."""
         return self.category in IGNORED
 
 
@@ -133,7 +133,7 @@ def _split_block_array(block: Block) -> list[Block]:
 
 
 def no_order_for_rows(blocks: Iterable[Block]) -> bool:
-    """Whether a formula would be split that has no order: upstream ends with TypeError, we leave its rows without."""
+    """True if a formula would be split that has no order: upstream ends with TypeError, we leave its rows without."""
     return any(block.order is None and block.category == FORMULA and _one_column_array(block.latex) for block in blocks)
 
 
@@ -196,7 +196,7 @@ def _split_block_lines(block: Block) -> list[Block]:
 
 
 def no_order_for_lines(blocks: Iterable[Block]) -> bool:
-    """Whether a formula would be split that has no order: upstream ends with TypeError, we leave its lines without."""
+    """True if a formula would be split that has no order: upstream ends with TypeError, we leave its lines without."""
     return any(block.order is None and block.category == FORMULA and lines_of(block.latex) for block in blocks)
 
 

@@ -174,12 +174,12 @@ class _Standing:
         self._ends = list(accumulate((end for _, end in merged), max))
 
     def covers(self, offset: int) -> bool:
-        """Whether this character stands within one."""
+        """True if this character stands within one."""
         place = bisect_right(self._starts, offset) - 1
         return place >= 0 and offset < self._ends[place]
 
     def cuts(self, start: int, end: int) -> bool:
-        """Whether one begins before this piece, or ends behind it."""
+        """True if one begins before this piece, or ends behind it."""
         return (self.covers(start) and self.covers(start - 1)) or (self.covers(end) and self.covers(end - 1))
 
 

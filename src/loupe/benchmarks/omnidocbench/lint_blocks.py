@@ -151,7 +151,7 @@ def _displayed(text: str, opening: re.Match[str], paragraph_end: int) -> tuple[_
 
 
 def _is_money(text: str, inside: int, close: int) -> bool:
-    """Whether there are words between two dollars, or a number with a blank or bracket up to the second."""
+    """True if there are words between two dollars, or a number with a blank or bracket up to the second."""
     between = text[inside:close]
     if _TEX.search(between):
         return False

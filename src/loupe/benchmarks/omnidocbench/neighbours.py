@@ -111,7 +111,7 @@ class Runs:
         return self.joined[self.starts[start] : self.ends[stop - 1]]
 
     def repeats(self, start: int, length: int) -> bool:
-        """Whether a run from `start` ends no better than one from the prediction before it, which is the same.
+        """True if a run from `start` ends no better than one from the prediction before it, which is the same.
 
         It does not if it meets the same lines up to more characters than `length`, where it ends; or if nothing can
         follow these lines, for then the other is the same and one line longer, and no run gets worse as it grows.
@@ -197,7 +197,7 @@ class BlockFit:
         return self._missing[stop] - self._missing[start]
 
     def may_reach(self, start: int, cost: float) -> bool:
-        """Whether any run from `start` may be as near to the block as `cost`; True if that is not told quickly."""
+        """True if any run from `start` may be as near to the block as `cost`, or if that is not told quickly."""
         if cost >= 1:
             return True
         length = len(self.text)

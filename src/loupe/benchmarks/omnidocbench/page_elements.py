@@ -232,7 +232,7 @@ def _is_tried(sample: MatchedSample) -> bool:
 
 
 def _has_formulas(text: str) -> bool:
-    """Whether there seem to be formulas in a text."""
+    """True if there seem to be formulas in a text."""
     if _INLINE.search(text) or any(command in text for command in _COMMANDS):
         return True
     return ("^" in text or "_" in text) and ("$" in text or "\\" in text)

@@ -160,12 +160,12 @@ def _marks() -> frozenset[str]:
 
 
 def has_marks(text: str) -> bool:
-    """Whether there is any mark in it."""
+    """True if there is any mark in it."""
     return not (text.isascii() or _marks().isdisjoint(text))
 
 
 def is_mark(character: str) -> bool:
-    """Whether it belongs to the letter before it (general category M), and is no letter itself.
+    """True if it belongs to the letter before it (general category M), and is no letter itself.
 
     >>> is_mark("ि"), is_mark("a")
     (True, False)

@@ -103,7 +103,7 @@ class ChatClient:
         return output
 
     async def healthy(self) -> bool:
-        """Whether at least one server lists its models; where all were out, those that do may have requests again."""
+        """True if at least one server lists its models; if all were out, those that do may have requests again."""
         places = self.pool.places
         up = await asyncio.gather(*(self.pool.check(place) for place in places))
         if all(place.is_out for place in places):
@@ -175,7 +175,7 @@ class ChatClient:
 
 
 async def is_up(session: aiohttp.ClientSession, model: str, place: Place) -> bool:
-    """Whether a server answers, and (where it tells) still has the model."""
+    """True if a server answers and, as far as it tells, still has the model."""
     endpoint = await probe(session, place.base_url, Patience(_HEALTH_SECONDS, _HEALTH_SECONDS))
     if endpoint is None:
         return False
@@ -185,7 +185,7 @@ async def is_up(session: aiohttp.ClientSession, model: str, place: Place) -> boo
 
 
 def _is_spoiled(output: Output, reasons: Sequence[str]) -> bool:
-    """Whether an answer was cut off, or is a loop, as far as these are reasons to ask again; none named: both are."""
+    """True if an answer was cut off or is a loop, as far as these are reasons to ask again; none named: both are."""
     reasons = reasons or ("truncated", "repeated")
     if "truncated" in reasons and output.finish_reason == "length":
         return True

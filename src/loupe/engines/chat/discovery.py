@@ -49,7 +49,7 @@ class Addresses:
 
     @property
     def are_named(self) -> bool:
-        """Whether a person named each of them."""
+        """True if a person named each of them."""
         return bool(self.urls) and all(map(is_named, self.urls))
 
 
@@ -168,12 +168,12 @@ def check_addresses(urls: Sequence[str]) -> None:
 
 
 def is_auto(base_url: str) -> bool:
-    """Whether this is no address, but asks to look for a server on this machine."""
+    """True if this is no address, but asks to look for a server on this machine."""
     return base_url.strip() in (AUTO, AUTO_FIRST)
 
 
 def is_named(base_url: str) -> bool:
-    """Whether a person named this server. One that merely answers at a usual port may be anybody's program."""
+    """True if a person named this server. One that merely answers at a usual port may be anybody's program."""
     text = base_url.strip()
     return bool(text) and not is_auto(text) and address(text) == text
 

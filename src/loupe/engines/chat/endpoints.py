@@ -94,7 +94,7 @@ def key_variables(addresses: Addresses, own: str, environment: Mapping[str, str]
 
 
 def _may_go(name: str, addresses: Addresses, environment: Mapping[str, str]) -> bool:
-    """Whether the server that this key is for is one of `addresses`, as all of them are, or is named nowhere."""
+    """True if the server that this key is for is one of `addresses`, as all of them are, or is named nowhere."""
     home = environment.get(_SERVER_OF[name], "").strip()
     if not is_named(home):
         return True
@@ -227,7 +227,7 @@ def places_of(model: str, found: Sequence[Found], silent: Sequence[str]) -> list
 
 
 def is_listed(model: str, listed: Sequence[str]) -> bool:
-    """Whether a list of models holds this one, in a spelling of it that servers take too.
+    """True if a list of models holds this one, in a spelling of it that servers take too.
 
     Ollama lists `name:latest` and takes `name`; Gemini lists `models/name`; OpenRouter takes variants of what it lists,
     `name:nitro`; others take `name-latest` for the last of `name-2026-01-31`.
@@ -392,7 +392,7 @@ class EndpointPool:
 
     @property
     def all_gave_up(self) -> bool:
-        """Whether every server is out of memory."""
+        """True if every server is out of memory."""
         return all(place.gave_up for place in self.places)
 
     async def close(self) -> None:

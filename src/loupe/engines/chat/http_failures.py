@@ -99,7 +99,7 @@ def used_up(said: str) -> AccountError:
 
 
 def is_fatal(message: str) -> bool:
-    """Whether these words say that nothing sensible will be answered any more."""
+    """True if these words say that nothing sensible will be answered any more."""
     lowered = message[:100_000].lower()
     return any(marker in lowered for marker in FATAL_MARKERS)
 
@@ -144,7 +144,7 @@ def failure(status: int, body: bytes, retry_after: str | None, *, key_hint: str,
 
 
 def _is_used_up(status: int, said: str) -> bool:
-    """Whether a refusal, in lower case, means that there is no more to be had for hours."""
+    """True if a refusal, in lower case, means that there is no more to be had for hours."""
     if status == 429 and _BY_THE_DAY.search(said):
         return True
     return bool(_OUT_OF_QUOTA.search(said)) and not (status == 429 and _BY_THE_MINUTE.search(said))

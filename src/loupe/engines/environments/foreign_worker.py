@@ -156,7 +156,7 @@ def limit_memory(limit: int | None) -> None:
 
 
 def is_here(name: str) -> bool:
-    """Whether a name or an address is this machine's own."""
+    """True if a name or an address is this machine's own."""
     try:
         return ipaddress.ip_address(name.partition("%")[0]).is_loopback
     except ValueError:

@@ -158,7 +158,7 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     @property
     def asks_server(self) -> bool:
-        """Whether the reader asks a model server with these options."""
+        """True if the reader asks a model server with these options."""
         wanted = self.model_server
         return wanted is not None and bool(
             self._addresses or wanted.usual or self.options.get("backend") in wanted.backends
@@ -172,7 +172,7 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     @property
     def fetches(self) -> bool:
-        """Whether the reader fetches its weights itself, once it may: `weights` then says from where."""
+        """True if the reader fetches its weights itself, once it may: `weights` then says from where."""
         return self.weights.startswith("downloaded from ")
 
     @property
@@ -182,7 +182,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         return {normal(each[1]): each[3] for each in found if each}
 
     def runs_on(self, minor: int) -> bool:
-        """Whether it runs on Python 3.`minor`."""
+        """True if it runs on Python 3.`minor`."""
         found = _PYTHON.fullmatch(self.python)
         return bool(found and int(found[1]) <= minor and (found[2] is None or minor < int(found[2])))
 
@@ -302,7 +302,7 @@ def made() -> Iterator[tuple[str, Path, Record | None]]:
 
 
 def state(environment: Environment) -> str:
-    """Whether it is installed, and how large it is or what there is to download."""
+    """State of an environment: installed and how large, or what there is to download."""
     if record := environment.record:
         return f"installed, {size(record.size)}"
     return f"not installed ({size(environment.download)})" if environment.download else "not installed"

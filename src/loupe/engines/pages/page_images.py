@@ -229,7 +229,7 @@ def _read(path: Path) -> bytes:
 
 
 def _needs_no_change(image: Image, data: bytes, rule: ImageRule, path: Path) -> bool:
-    """Whether the bytes may travel as they are; looks at the header only."""
+    """True if the bytes may travel as they are; looks at the header only."""
     if image.format not in _PASSED_ON or image.mode not in ("RGB", "L") or "transparency" in image.info:
         return False
     if rule.kind in _AS_PILLOW:

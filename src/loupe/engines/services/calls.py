@@ -100,7 +100,7 @@ class Caller:
     pace: Pace
 
     async def answers(self) -> bool:
-        """Whether anything answers at the address of the service; it is given no key."""
+        """True if anything answers at the address of the service; it is given no key."""
         try:
             async with self.own.get(
                 self.base_url,

@@ -163,7 +163,7 @@ class ServiceClient:
 
 
 def _is_done(poll: Poll, reply: Reply, job: _Job) -> bool:
-    """Whether a job has an answer. Raises EngineError for one that failed."""
+    """True if a job has an answer. Raises EngineError for one that failed."""
     if not poll.status:
         return True
     state = look(poll.status, reply.data)

@@ -52,7 +52,7 @@ def text_at(path: str, data: Any) -> list[Any]:
 
 
 def _drops_all(node: Any, data: Any) -> bool:
-    """Whether a path finds nothing because what it looks for is in none of the things that are there.
+    """True if a path finds nothing because what it looks for is in none of the things that are there.
 
     `pages[].markdown` of pages without `markdown` is an empty list, as it is where there are no pages.
     """

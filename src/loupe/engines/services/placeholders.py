@@ -64,7 +64,7 @@ def check_placeholders(value: Any) -> None:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text is nothing but one placeholder."""
+    """True if a text is nothing but one placeholder."""
     return _PLACEHOLDER.fullmatch(text) is not None
 
 
@@ -150,7 +150,7 @@ def _origin(url: URL) -> tuple[str, str, int | None]:
 
 
 def _leads_out(url: URL, *, from_here: bool) -> bool:
-    """Whether an address of another host may be asked. A service on this machine may name others on this machine."""
+    """True if an address of another host may be asked. A service on this machine may name others on this machine."""
     if not url.host or url.user is not None:
         return False
     if url.host.replace(".", "").isdigit() and not is_ip(url.host):
@@ -162,7 +162,7 @@ def _leads_out(url: URL, *, from_here: bool) -> bool:
 
 
 def is_public(ip: str) -> bool:
-    """Whether an IP address is out in the internet, and not this machine, its network or its cloud's own services.
+    """True if an IP address is out in the internet, and not this machine, its network or its cloud's own services.
 
     >>> [is_public(ip) for ip in ("8.8.8.8", "169.254.169.254", "10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::a9fe:a9fe")]
     [True, False, False, False, False]

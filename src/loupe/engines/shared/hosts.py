@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 def is_local(host: str | None) -> bool:
-    """Whether a host is this machine.
+    """True if a host is this machine.
 
     >>> is_local("127.0.0.2"), is_local("localhost"), is_local("127.0.0.1.evil.example")
     (True, True, False)
@@ -17,7 +17,7 @@ def is_local(host: str | None) -> bool:
 
 
 def is_ip(host: str) -> bool:
-    """Whether a host is an IP address, and no name."""
+    """True if a host is an IP address, and no name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

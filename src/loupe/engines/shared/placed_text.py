@@ -233,7 +233,7 @@ def _as_column(boxes: list[Box], unit: float) -> _Column:
 
 
 def _is_gutter(left: _Column, right: _Column, gap: Interval, unit: float) -> bool:
-    """Whether two columns stand beside this gap: prose, or many rows that are not on common lines as in a table.
+    """True if two columns stand beside this gap: prose, or many rows that are not on common lines as in a table.
 
     Gaps between words are as wide as a narrow gutter, but do not stand above each other over many rows.
     """
@@ -309,7 +309,7 @@ def _rows(boxes: list[Box]) -> Region:
 
 
 def _beside(row: Row, box: Box) -> bool:
-    """Whether `box` stands on the line of the nearest piece of the row, and not over any of its pieces."""
+    """True if `box` stands on the line of the nearest piece of the row, and not over any of its pieces."""
     nearest = min(row, key=lambda other: max(other.left - box.right, box.left - other.right))
     shared = min(nearest.bottom, box.bottom) - max(nearest.top, box.top)
     overlap = min(nearest.right, box.right) - max(nearest.left, box.left)
@@ -323,7 +323,7 @@ def extent(boxes: list[Box]) -> tuple[float, float]:
 
 
 def is_tabular(row: Row) -> bool:
-    """Whether a wide gap splits the row."""
+    """True if a wide gap splits the row."""
     return any(b.left - a.right > _TABLE_GAP * min(a.height, b.height) for a, b in pairwise(row))
 
 
@@ -372,7 +372,7 @@ def _height(row: Row) -> float:
 
 
 def _runs_on(previous: Row, row: Row, texts: Sequence[str], *, left: float, right: float) -> bool:
-    """Whether a paragraph may go on from one row to the next: the same size, no indent, and no room was left.
+    """True if a paragraph may go on from one row to the next: the same size, no indent, and no room was left.
 
     A typesetter breaks a line where the next word does not fit; where it would have fitted, the break has a meaning.
     """
@@ -408,7 +408,7 @@ def join_lines(first: str, second: str) -> str:
 
 
 def _is_cjk(char: str) -> bool:
-    """Whether the character is as wide as high; not Korean, which parts words by spaces."""
+    """True if the character is as wide as high; not Korean, which parts words by spaces."""
     if "\uac00" <= char <= "\ud7a3" or "\u1100" <= char <= "\u11ff":
         return False
     return unicodedata.east_asian_width(char) in "WF"

@@ -38,12 +38,12 @@ class Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether the cost of an answer cannot be told without its tokens."""
+        """True if the cost of an answer cannot be told without its tokens."""
         return self.input is not None or self.output is not None
 
     @property
     def varies(self) -> bool:
-        """Whether one answer may cost more than another."""
+        """True if one answer may cost more than another."""
         return self.needs_tokens or self.credit is not None
 
     def of(self, usage: Usage) -> float | None:

@@ -158,7 +158,7 @@ def secret_values(value: Any) -> Iterator[str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a setting of this name holds a key.
+    """True if a setting of this name holds a key.
 
     >>> [name for name in ("apiKey", "X-Api-Key", "hf_token", "eos_token", "max_tokens", "api_key_env") if
     ... is_secret_name(name)]

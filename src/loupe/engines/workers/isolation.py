@@ -313,7 +313,7 @@ class _Worker:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the process is dead; it is not reaped by this, where the system can tell without."""
+    """True if the process is dead; it is not reaped by this, where the system can tell without."""
     if process.returncode is not None:
         return True
     if sys.platform != "linux":
@@ -338,7 +338,7 @@ class Interpreter(Protocol):
 
     @property
     def bounded(self) -> bool:
-        """Whether a worker has limits so narrow that its death may be for want of memory."""
+        """True if a worker has limits so narrow that its death may be for want of memory."""
 
     @property
     def folder(self) -> Path | None:
@@ -366,7 +366,7 @@ class OwnInterpreter:
 
     @property
     def bounded(self) -> bool:
-        """Whether a worker keeps the limits of `loupe.data.bounds`."""
+        """True if a worker keeps the limits of `loupe.data.bounds`."""
         return self.start.bounded
 
     def command(self, descriptor: int) -> list[str]:

@@ -241,7 +241,7 @@ def _is_group(node: LatexNode | None, opening: str) -> bool:
 
 
 def _is_tab(node: LatexNode) -> bool:
-    """Whether this ends a cell or a row."""
+    """True if this ends a cell or a row."""
     return (isinstance(node, Special) and node.chars == "&") or (isinstance(node, Macro) and node.name == "\\")
 
 

@@ -303,7 +303,7 @@ class CdmScore:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the formula counts for the expression rate."""
+        """True if the formula counts for the expression rate."""
         return self.f1 == 1.0
 
 

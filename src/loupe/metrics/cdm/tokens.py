@@ -53,7 +53,7 @@ def skipped(profile: CdmProfile) -> frozenset[str]:
 
 
 def is_markup(token: str) -> bool:
-    """Whether the start of a token looks like something without ink; whole chunks of unparsed text do too."""
+    """True if the start of a token looks like something without ink; whole chunks of unparsed text do too."""
     if token[0] in "{}[]^_":
         return True
     if token[0] != "\\":

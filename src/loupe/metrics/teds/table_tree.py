@@ -300,7 +300,7 @@ _ATTRIBUTE = re.compile(' ([a-z]++)="([^"]*+)"')
 
 
 def is_plain(html: str) -> bool:
-    """Whether this is a plain page."""
+    """True if this is a plain page."""
     return len(html) <= _MAX_LENGTH and _PAGE.fullmatch(html) is not None and not _UNUSUAL.search(html)
 
 

@@ -373,7 +373,7 @@ def _section_of_rows(forest: Forest, tops: Ints) -> Ints | None:
 
 
 def _rows_have_label(forest: Forest, labels: list[int]) -> bool:
-    """Whether a row has the label of one of the other's sections, and so could be mapped to it at no cost."""
+    """True if a row has the label of one of the other's sections, and so could be mapped to it at no cost."""
     return bool(labels) and not set(labels).isdisjoint(forest.labels[forest.rows].tolist())
 
 

@@ -97,7 +97,7 @@ def savings_of_whole_rows(
 
 
 def _comparable(one: Rows, two: Rows) -> bool:
-    """Whether only rows can be mapped to rows, and cells to cells, at no cost for their labels."""
+    """True if only rows can be mapped to rows, and cells to cells, at no cost for their labels."""
     if len(one.sections) != len(two.sections):
         return False
     above_1, above_2 = {*one.sections, *one.labels}, {*two.sections, *two.labels}
@@ -186,7 +186,7 @@ class RowPairs:
         return saved < enough
 
     def are_bounded_by(self, limit: float) -> bool:
-        """Whether no mapping of rows and cells saves more, by a bound that is quickly found.
+        """True if no mapping of rows and cells saves more, by a bound that is quickly found.
 
         Rows without a partner earn what their cells save at most. Either side will do; the one that has less to save
         gives the lower bound.

@@ -311,7 +311,7 @@ def bare_id(text: str) -> str:
 
 
 def is_readable(kind: FieldType, reference: str, order: DateOrder = "dmy") -> bool:
-    """Whether a reference is what its type says: only then can an answer that is written differently equal it."""
+    """True if a reference is what its type says: only then can an answer that is written differently equal it."""
     if kind == "date":
         return normalize_date(reference, order) is not None
     return kind != "amount" or is_absent(reference) or read_amount(reference) is not None

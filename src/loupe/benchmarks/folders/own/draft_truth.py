@@ -99,7 +99,7 @@ def with_draft(
 
 
 def is_to_draft(state: TruthState, engine: str, *, failed: bool = False) -> bool:
-    """Whether an engine is to be asked for a draft; with `failed` also where its answer was none that can be used."""
+    """True if an engine is to be asked for a draft; with `failed`, also if its answer was not usable."""
     return state.status == "draft" and (state.drafts.get(engine) is None if failed else engine not in state.drafts)
 
 
@@ -149,7 +149,7 @@ def _equal_field(name: str, config: FolderConfig) -> Equal:
 
 
 def _equal(task: str, config: FolderConfig) -> Equal:
-    """Whether two drafts of a task are the same by the spellings that its scoring takes for one."""
+    """The function that takes two drafts of a task for the same, by the spellings that its scoring takes for one."""
     comparison = Comparison(config.ignore_case, config.whitespace)
     spelling: dict[str, Callable[[Any], object]] = {
         "text": lambda text: prepare_text(text, comparison),

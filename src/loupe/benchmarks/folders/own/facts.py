@@ -140,7 +140,7 @@ def truth_of(place: Place, tests: Sequence[PageTest]) -> PageTruth:
 
 
 def is_fact_sample(sample: Sample) -> bool:
-    """Whether a sample of a folder has tests for truth."""
+    """True if a sample of a folder has tests for truth."""
     return isinstance(sample.truth, PageTruth)
 
 

@@ -349,7 +349,7 @@ def is_skipped(values: Mapping[str, Any]) -> bool:
 
 
 def may_lack_reference(values: Mapping[str, Any]) -> bool:
-    """Whether `reference` may be null: nobody has verified this line yet, or it was skipped."""
+    """True if `reference` may be null: nobody has verified this line yet, or it was skipped."""
     truth = values.get("truth")
     return isinstance(truth, dict) and truth.get("status") in ("draft", "skipped")
 

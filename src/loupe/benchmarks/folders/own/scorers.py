@@ -125,7 +125,7 @@ def invented_values(judged: Iterable[JudgedField], tags: Callable[[str], dict[st
 
 
 def judge_fields(answer: str, reference: Mapping[str, str], comparison: Comparison) -> tuple[bool, list[JudgedField]]:
-    """Whether the answer is a JSON object, and every wanted field with how alike the two texts are."""
+    """Judge every wanted field by how alike the two texts are; first of the pair: the answer is a JSON object."""
     fields = read_fields(answer, reference)
     judged = []
     for name, wanted in reference.items():
@@ -288,7 +288,7 @@ def score_typed_fields(
 def judge_typed_fields(
     config: FolderConfig, answer: str, reference: Mapping[str, str], comparison: Comparison
 ) -> tuple[bool, list[JudgedField]]:
-    """Whether the answer is a JSON object, and every field of the folder with the rule that decided."""
+    """Judge every field of the folder, with the rule that decided; first of the pair: the answer is a JSON object."""
     found = read_fields(answer, config.fields)
     judged = []
     for name, kind in config.fields.items():

@@ -155,7 +155,7 @@ def _drafters(values: dict[str, Any], *, whole: bool) -> list[str]:
 
 
 def _is_from(draft: object, reference: object) -> bool:
-    """Whether a reference is this draft; one with fields may be that of several engines, each with some of them."""
+    """True if a reference is this draft; one with fields may be that of several engines, each with some of them."""
     if isinstance(draft, dict) and isinstance(reference, dict):
         return any(value and draft.get(name) == value for name, value in reference.items()) or draft == reference
     return draft == reference
@@ -190,7 +190,7 @@ def open_truth(path: Path) -> str:
 
 
 def has_no_truth(contents: Contents) -> bool:
-    """Whether samples wait for truth and not one has any, not even a draft. Pages with facts may have it in tests."""
+    """True if samples wait for truth and not one has any, not even a draft. Pages with facts may have it in tests."""
     states = contents.states
     return 0 < states["draft"] == states["without reference"] and not states["verified"] and TASK not in contents.tasks
 
@@ -211,7 +211,7 @@ def review_command(path: Path) -> str:
 
 
 def asks_facts_alone(path: Path) -> bool:
-    """Whether all samples of a folder are of the task `facts`: then not they are verified, but their tests."""
+    """True if all samples of a folder are of the task `facts`: then not they are verified, but their tests."""
     config, problems = read_config(path)
     if config is None:
         raise problems[0].error()

@@ -49,7 +49,7 @@ def read_rows(answer: str) -> list[list[Cell]]:
 
 
 def within_limits(rows: Sequence[Sequence[Cell]]) -> bool:
-    """Whether rows are read whole."""
+    """True if rows are read whole."""
     return len(rows) <= MAX_ROWS and max(map(len, rows)) <= MAX_COLUMNS and sum(map(len, rows)) <= MAX_CELLS
 
 

@@ -133,7 +133,7 @@ class _Search:
         return lost
 
     def _enough(self, candidates: _Candidates) -> bool:
-        """Whether all symbols with the same character can be assigned to different candidates (augmenting paths)."""
+        """True if all symbols with the same character can be assigned to different candidates (augmenting paths)."""
         return all(self._matching(symbols, candidates) for symbols in self._same.values() if len(symbols) > 1)
 
     def _matching(self, symbols: Sequence[int], candidates: _Candidates) -> bool:

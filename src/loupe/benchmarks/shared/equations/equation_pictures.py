@@ -103,7 +103,7 @@ def _common(prediction: str, reference: str) -> Iterator[tuple[int, int]]:
 
 
 def _fits(prediction: Symbols, theirs: int, reference: Symbols, ours: int, paired: set[int]) -> bool:
-    """Whether the neighbours of the reference's symbol that are there at all have their characters beside it."""
+    """True if the neighbours of the reference's symbol that are there at all have their characters beside it."""
     for direction in DIRECTIONS:
         asked = reference.neighbours[direction][ours]
         if asked is None or asked not in paired:

@@ -340,7 +340,7 @@ def _is_name(line: str) -> bool:
 
 
 def _is_label(line: str) -> bool:
-    """Whether words and a colon begin the line; a colon in the company's number behind a name does not count."""
+    """True if words and a colon begin the line; a colon in the company's number behind a name does not count."""
     if _NUMBER_LABEL.match(line):
         return True
     label = _ANY_LABEL.match(line)
@@ -440,7 +440,7 @@ def _amount(rest: str) -> str:
 
 
 def _is_in_name(amount: re.Match[str], line: str) -> bool:
-    """Whether a word that is no currency follows a bare whole number."""
+    """True if a word that is no currency follows a bare whole number."""
     return amount[0].strip().rstrip(".,").isdigit() and _NAME_GOES_ON.match(line, amount.end()) is not None
 
 

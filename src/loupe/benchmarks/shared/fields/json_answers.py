@@ -86,7 +86,7 @@ def object_like_docext(found: object) -> dict[str, object] | None:
 
 
 def is_cut(answer: str, longest: int = LONGEST_REPAIR) -> bool:
-    """Whether repair sees a part of the answer only: it is long, and no JSON as it stands."""
+    """True if repair sees a part of the answer only: it is long, and no JSON as it stands."""
     if len(answer) <= longest:
         return False
     try:
@@ -97,7 +97,7 @@ def is_cut(answer: str, longest: int = LONGEST_REPAIR) -> bool:
 
 
 def is_dear(answer: str) -> bool:
-    """Whether reading may take more than a second: it is not short, and no JSON as it stands."""
+    """True if reading may take more than a second: it is not short, and no JSON as it stands."""
     return is_cut(answer, longest=_QUICK_REPAIR)
 
 

@@ -160,13 +160,13 @@ def _pipe_blocks(text: str) -> Iterator[str]:
 
 
 def _heads_two_columns(line: str, following: str) -> bool:
-    """Whether a line begins a table of two columns without outer pipes: a rule must stand below it."""
+    """True if a line begins a table of two columns without outer pipes: a rule must stand below it."""
     first, _, second = line.partition("|")
     return bool(first.strip() and second.strip()) and "|" not in second and "-" in following and is_rule(following)
 
 
 def is_table_line(line: str) -> bool:
-    """Whether a line belongs to a Markdown table: two pipes, or a rule with a pipe."""
+    """True if a line belongs to a Markdown table: two pipes, or a rule with a pipe."""
     line = line.strip()
     if line.startswith("|"):
         return "|" in line[1:] or is_rule(line)
@@ -174,12 +174,12 @@ def is_table_line(line: str) -> bool:
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is a separator row: nothing but blanks, `|`, `:` and `-`, with a pipe."""
+    """True if a line is a separator row: nothing but blanks, `|`, `:` and `-`, with a pipe."""
     return "|" in line and _RULE.fullmatch(line) is not None
 
 
 def pipes_outside_math(line: str) -> bool:
-    r"""Whether two pipes, text before the first, remain without `$..$` and the bars of formulas (`\left|`, ...)."""
+    r"""True if two pipes, text before the first, remain without `$..$` and the bars of formulas (`\left|`, ...)."""
     rest = _LATEX_BARS.sub("", _MATH.sub("", line))
     return rest.count("|") >= 2 and bool(rest.partition("|")[0].strip())
 

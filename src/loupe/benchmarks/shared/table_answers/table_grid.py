@@ -70,7 +70,7 @@ class Table:
 
     @property
     def is_rectangular(self) -> bool:
-        """Whether every place of the grid is occupied; scoring does not ask."""
+        """True if every place of the grid is occupied; scoring does not ask."""
         return all(len(places) == len(self._columns) == max(self._columns) + 1 for places, _ in self._rows)
 
     @property

@@ -72,7 +72,7 @@ _NOT_HARMLESS_SIGNS: Final = frozenset("[]()\n\r")
 
 
 def is_harmless(tex: str) -> bool:
-    """Whether setting this can change nothing that is set after it, as far as names tell."""
+    """True if setting this can change nothing that is set after it, as far as names tell."""
     return unheard_names(tex) == frozenset()
 
 
@@ -128,7 +128,7 @@ class _Open:
 
 
 def is_whole(tex: str) -> bool:
-    """Whether everything that is opened is closed in its turn, as far as is seen."""
+    """True if everything that is opened is closed in its turn, as far as is seen."""
     opened: list[_Open] = []
     for found in _pieces(tex):
         if (one := _opening(found)) is not None:

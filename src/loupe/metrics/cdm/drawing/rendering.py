@@ -52,12 +52,12 @@ class Rendering(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether another time it would come out the same."""
+        """True if another time it would come out the same."""
         return self.failure != KILLED
 
     @property
     def has_boxes(self) -> bool:
-        """Whether there is anything to compare."""
+        """True if there is anything to compare."""
         return any(self.boxes)
 
 

@@ -106,7 +106,7 @@ class UnreadableXdvError(Exception):
 
 
 def is_harmless_xdv(xdv: bytes) -> bool:
-    """Whether the driver is asked for nothing but pages and colours."""
+    """True if the driver is asked for nothing but pages and colours."""
     try:
         return all(_HARMLESS.fullmatch(special) for special in specials(xdv))
     except (UnreadableXdvError, IndexError):

@@ -193,7 +193,7 @@ class _Shared:
 
 
 def _is_sound(run: TexRun, reports: Sequence[PageReport], formulas: int) -> bool:
-    """Whether the log tells of every page of the PDF, and the last page looks like the first."""
+    """True if the log tells of every page of the PDF, and the last page looks like the first."""
     if len(reports) != formulas + 1 or not reports[-1].is_clean or run.pages != formulas + 2:
         return False
     with PageReader(run.pdf) as reader:
@@ -365,12 +365,12 @@ def _judged_alone(tex: str, span: Sequence[_Event], pages_then: int, state: str)
 
 
 def _ran(span: Sequence[_Event]) -> bool:
-    """Whether TeX came to the command whose argument never ends, with no page shipped."""
+    """True if TeX came to the command whose argument never ends, with no page shipped."""
     return any(event.name == "ran" and event.pages == span[0].pages for event in span)
 
 
 def _is_lost(tex: str, span: Sequence[_Event]) -> bool:
-    """Whether a formula that ended the run ends it alone, too, and without a page."""
+    """True if a formula that ended the run ends it alone, too, and without a page."""
     if begun(tex) is not None:
         return _ran(span)
     began, last = span[0], span[-1]
@@ -400,12 +400,12 @@ _SHIPPED: Final = re.compile(r"\[\d+")
 
 
 def would_give_up(log: str) -> bool:
-    """Whether this part of a log has so many errors that TeX, where nobody answers, may give up."""
+    """True if this part of a log has so many errors that TeX, where nobody answers, may give up."""
     return len(_ERROR.findall(log)) >= _MOST
 
 
 def is_endless(log: str) -> bool:
-    """Whether this part of a log ends with so many errors of such a pair that TeX gives up."""
+    """True if this part of a log ends with so many errors of such a pair that TeX gives up."""
     return bool(_endless_pair(_ERROR.findall(log), _MOST))
 
 

@@ -104,12 +104,12 @@ def on_larger_paper(template: Template) -> Template | None:
 
 
 def is_overfull(log: str) -> bool:
-    """Whether TeX says that something does not fit its page."""
+    """True if TeX says that something does not fit its page."""
     return "Overfull \\hbox" in log or "Overfull \\vbox" in log
 
 
 def is_refused(tex: str) -> bool:
-    """Whether this is never given to TeX."""
+    """True if this is never given to TeX."""
     return bool(_REFUSED.search(tex))
 
 
