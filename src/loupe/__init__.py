@@ -80,7 +80,7 @@ class _Callable(ModuleType):
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        """What `help` shows: the function, then the package."""
+        """The text that `help` shows: the function, then the package."""
         from inspect import getdoc
 
         name = self.__name__.rpartition(".")[2]

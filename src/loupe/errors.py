@@ -38,7 +38,7 @@ _LONGEST_NAME, _MOST_NAMES = 200, 5000
 
 
 def in_words(error: BaseException) -> str:
-    """What was raised, by its type and its own words; by its type alone where it cannot even say them.
+    """Describe an exception by its type and its own words; by its type alone if it cannot even say them.
 
     >>> in_words(ValueError("too small")), in_words(MemoryError())
     ('ValueError: too small', 'MemoryError')
@@ -109,7 +109,7 @@ class LoupeError(Exception):
 
     @property
     def message(self) -> str:
-        """What is wrong and where, with all that is listed, in one line."""
+        """The fault and its place, with all that is listed, in one line."""
         return f"{self.summary} {'; '.join(self.listed)}" if self.listed else self.summary
 
     def rewrite(self, change: Callable[[str], str]) -> None:
@@ -120,7 +120,7 @@ class LoupeError(Exception):
 
     @property
     def hint(self) -> str:
-        """What to do about it. Python shows it below the message in a traceback."""
+        """The hint what to do about it. Python shows it below the message in a traceback."""
         return self._hint
 
     @hint.setter
@@ -201,7 +201,7 @@ class WriteError(LoupeError, OSError):
 
 
 def cannot_write(path: Path | str, error: OSError) -> WriteError:
-    """What the system said about a file that was to be written, in words."""
+    """Return the error for what the system said about a file that was to be written, in words."""
     if isinstance(error, WriteError):
         return error
     plain = (error.strerror or str(error) or type(error).__name__).lower()

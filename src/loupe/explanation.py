@@ -1,4 +1,4 @@
-"""How an answer was matched with the ground truth of its page: what a benchmark tells, and the report draws.
+"""Explain how an answer was matched with the ground truth of its page: what a benchmark tells, and the report draws.
 
 A benchmark that stores `details` beside its scores may turn them into an `Explanation`: areas of a page, judged units
 (blocks, tables, facts), and what was in no score. Formulas, tables, equations and facts have records of their own, made

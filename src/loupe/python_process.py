@@ -1,4 +1,4 @@
-"""Where Python processes of ours import from: the places of the installation, never the working folder.
+"""Keep the places that Python processes of ours import from: the places of the installation, never the working folder.
 
 The working folder may be somebody else's, and a file `multiprocessing.py` in it would be imported in place of Python's
 own. Only `sys` and `os` are imported here: they are part of the interpreter, so this can run before anything else.

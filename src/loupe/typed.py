@@ -163,7 +163,7 @@ def convert(value: Any, kind: type[Value], *, strict: bool = True) -> Value:
 
 
 def wrong_type(message: str) -> tuple[str, str] | None:
-    """What msgspec wanted and what it got, in words, where its message says no more than that.
+    """Return what msgspec wanted and what it got, in words, if its message says no more than that.
 
     >>> wrong_type("Expected `int | null`, got `str`")
     ('a whole number', 'text')

@@ -59,7 +59,7 @@ class Settings(Profile, frozen=True, kw_only=True):
     longest: int | None = None
 
     def signature(self) -> dict[str, str]:
-        """What the image is made of."""
+        """The settings that the image is made with."""
         return {"img": f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")}
 
 
@@ -125,7 +125,7 @@ def load(*, threads: int, upright: bool, text_score: float, dpi: float, longest:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What was read from one image: boxes in its pixels, texts, and how sure the model is of each."""
+    """The result of reading one image: boxes in its pixels, texts, and how sure the model is of each."""
 
     boxes: list[Quad]
     texts: list[str]

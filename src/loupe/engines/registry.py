@@ -67,7 +67,7 @@ _SAID = frozenset({"title", "sources", "licence", "needs", "prompts"})
 
 
 class WorkerNeeds(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What one worker of an engine takes of a node of a cluster (`--on`); parts of a GPU are possible."""
+    """The share that one worker of an engine takes of a node of a cluster (`--on`); parts of a GPU are possible."""
 
     cpus: float = 1.0
     gpus: float = 0.0
@@ -198,7 +198,7 @@ def is_built_in(path: Path) -> bool:
 
 
 def known_names() -> frozenset[str]:
-    """What engines are called wherever one stands: to define such a name means to replace it."""
+    """The names of engines, wherever one is defined: to define such a name means to replace it."""
     return frozenset([*_lasting_profiles(), *engine_kinds()])
 
 
@@ -279,7 +279,7 @@ def built_in(version: str) -> Profile | None:
 
 
 def changed_settings(profile: Profile, base: Profile) -> dict[str, tuple[Any, Any]]:
-    """What can change an answer and is not as in `base`: before and after, by name."""
+    """Return the settings that can change an answer and are not as in `base`: before and after, by name."""
     before, after = ({**each.defining(), "prompts": each.prompts} for each in (base, profile))
     return {
         key: (before.get(key), after.get(key))
@@ -338,7 +338,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _impossible_numbers(profile: Profile) -> Iterator[str]:
-    """What msgspec cannot know; checked here because a kind may declare these keys anew, with its own default."""
+    """Yield the mistakes that msgspec cannot know; checked here because a kind may declare these keys anew, with its
+    own default.
+    """
     for key, least in _LEAST.items():
         value = getattr(profile, key, None)
         if isinstance(value, (int, float)) and value < least:

@@ -39,7 +39,9 @@ def plain_file(path: Path) -> Path:
 
 
 def real_path(path: Path) -> Path:
-    """Where a path leads, every link followed; a link that leads to itself leads to itself, which no file is."""
+    """Return the place that a path leads to, every link followed; a link that leads to itself leads to itself, which no
+    file is.
+    """
     return Path(os.path.realpath(path))
 
 

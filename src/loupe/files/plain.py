@@ -137,7 +137,7 @@ def _check_plain(found: os.stat_result, place: Path, *, writing: bool) -> None:
 
 
 def not_a_file(place: Path, found: os.stat_result) -> UnsafeFileError:
-    """What is said of a pipe, a device, a socket or a folder in the place of a file."""
+    """Return the error for a pipe, a device, a socket or a folder in the place of a file."""
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
     return UnsafeFileError(f"{place}: is {kind}, not a file", hint="move it away")
 
@@ -155,7 +155,7 @@ def naming(place: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """What the system refuses in here is a WriteError about `place`; what is said about another file stays.
+    """Raise a WriteError about `place` for what the system refuses in here; what is said about another file stays.
 
     That something else has the name stays what it is: FileExistsError, NotADirectoryError, IsADirectoryError.
     """

@@ -33,7 +33,7 @@ class Draft:
     placed: bool = False
 
     def settle(self) -> None:
-        """What was written is on the disk when this returns."""
+        """Put what was written on the disk."""
         self.file.flush()
         if self._sync:
             os.fsync(self.file.fileno())

@@ -76,7 +76,7 @@ def tokenize_13a(text: str) -> list[str]:
 
 
 def ngram_counts(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    """How often each run of `order` tokens occurs."""
+    """Count the runs of `order` tokens."""
     return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
 
 
@@ -185,7 +185,7 @@ def sentence_bleu(prediction: Words, reference: Words) -> float:
 
 
 class Synonyms(Protocol):
-    """What METEOR asks of a dictionary; NLTK's own corpus readers fit, too."""
+    """The methods that METEOR needs of a dictionary; NLTK's own corpus readers fit, too."""
 
     def synsets(self, word: str, /) -> Sequence[Synset]:
         """The groups of words with one meaning that hold `word`."""
@@ -307,7 +307,9 @@ class WordNet:
         return dict.fromkeys([word, *changed])
 
     def _offsets(self, part: str, form: str) -> Iterator[int]:
-        """Where the groups of `form` begin: the index is sorted by its bytes, so it is searched by halves."""
+        """Yield the offsets of the groups of `form`: the index is sorted by its bytes, so it is searched by
+        halves.
+        """
         key = form.encode(errors="replace") + b" "
         if key.find(b" ") < len(key) - 1 or key == b" " or b"\n" in key:
             return

@@ -257,7 +257,7 @@ def _other_words() -> frozenset[str]:
 
 
 def _month_and_day(first: int, second: int, order: DateOrder) -> tuple[int, int]:
-    """Which of two numbers is the month: not the one above 12; else as `order` has it."""
+    """Decide which of two numbers is the month: not the one above 12; else as `order` has it."""
     if first > 12:
         return second, first
     if second > 12:

@@ -93,7 +93,7 @@ class _Reader:
                 yield token
 
     def _markup(self, start: int) -> tuple[Token | None, int]:
-        """What begins with `<`, and where the rest begins; half a tag is text."""
+        """Read what begins with `<`, and return where the rest begins; half a tag is text."""
         text = self._text
         if _LETTER_TAG.match(text, start):
             token, end = self._start_tag(start)
@@ -114,7 +114,7 @@ class _Reader:
         return token, end
 
     def _after(self, start: int) -> int:
-        """Where reading goes on after half a tag: behind the next `>`, else at the next `<`, else at once."""
+        """Return where reading goes on after half a tag: behind the next `>`, else at the next `<`, else at once."""
         if (closed := self._find("tag", start)) is not None:
             return closed.end()
         opened = self._text.find("<", start)
@@ -130,7 +130,7 @@ class _Reader:
         return found
 
     def _closed(self, kind: Kind, start: int, mark: str) -> tuple[Token | None, int]:
-        """What reaches from `start` to a closing mark; -1 where none comes."""
+        """Read from `start` to a closing mark; -1 if none comes."""
         found = self._find(mark, start)
         return ((kind, self._text[start : found.start()]), found.end()) if found else (None, -1)
 
@@ -174,7 +174,7 @@ class _Reader:
         return ("start", tag, attributes), end
 
     def _end_of_start_tag(self, start: int) -> int:
-        """Where it ends, which may be before something that no tag holds; -1 where the text ends first."""
+        """Return its end, which may be before something that no tag contains; -1 if the text ends first."""
         found = _TAG_START.match(self._text, start)
         assert found is not None
         end = found.end()

@@ -63,7 +63,7 @@ class _EndOfInputError(Exception):
 
 
 class _Stop(NamedTuple):
-    """What ends a list of nodes: a brace, the name of an environment, or a delimiter of a formula."""
+    """The end of a list of nodes: a brace, the name of an environment, or a delimiter of a formula."""
 
     brace: str = ""
     environment: str = ""
@@ -166,7 +166,7 @@ class _Reader:
         return _Name(name, end + len(post_space), post_space)
 
     def _command(self, at: int, macro: _Name, found: list[Node], stop: _Stop, in_dollar: bool) -> tuple[bool, int]:
-        """What a backslash begins, put to the nodes: whether it stops them, and where it ends."""
+        """Add to the nodes what a backslash begins, and return whether it stops them, and where it ends."""
         name = macro.name
         if name in ("(", "["):
             return False, self._formula(f"\\{name}", at + 2, found)
@@ -327,7 +327,7 @@ def _leading_letters(word: str) -> str:
 
 
 def _up_to_last_paragraph(chars: str) -> int:
-    """How much is kept of characters before a last backslash: all but blanks at the end without an empty line."""
+    """Count the characters to keep before a last backslash: all but blanks at the end without an empty line."""
     kept = len(chars.rstrip())
     while (paragraph := chars.find("\n\n", kept)) >= 0:
         kept = paragraph + 2
@@ -365,7 +365,7 @@ class Special(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What stands in braces, or in the brackets of an optional argument."""
+    """The content of braces, or in the brackets of an optional argument."""
 
     nodes: list[Node]
     opening: str

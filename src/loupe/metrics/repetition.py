@@ -38,7 +38,9 @@ _BASE = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What is repeated: `count` whole units in a row (`run`), as lines anywhere (`line`), or up to the end (`tail`)."""
+    """The text that is repeated: `count` whole units in a row (`run`), as lines anywhere (`line`), or up to the end
+    (`tail`).
+    """
 
     kind: Literal["run", "line", "tail"]
     unit: str
@@ -187,7 +189,7 @@ def _run(hashed: _HashedText) -> Loop | None:
 
 
 def _places_of_runs(hashed: _HashedText) -> Iterator[tuple[int, int, int]]:
-    """Where runs may stand, from the left: first and last place, and the longest unit that fits."""
+    """Yield where runs may be, from the left: first and last place, and the longest unit that fits."""
     for start, end in _seen_before(hashed):
         # All but the first unit of a run has been seen before, which bounds the unit by the stretch.
         longest = min(len(hashed.text) // MIN_RUN_REPEATS, (end - start) // (MIN_RUN_REPEATS - 1) + 1)

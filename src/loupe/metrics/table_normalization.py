@@ -31,7 +31,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def wrap_like_dpbench(table: str) -> str:
-    """What DP-Bench's `calc_table_score` does to a string before TEDS: wrap it in a page, delete the section tags.
+    """Do what DP-Bench's `calc_table_score` does to a string before TEDS: wrap it in a page, delete the section tags.
 
     A string that has one of the two ends of a page with a table is not wrapped, even if it lacks the other.
     """
@@ -111,7 +111,7 @@ def _page(inside: str) -> str:
 
 
 def _inside_of_tables(text: str) -> str | None:
-    """What `<table\\b[^>]*>(.*)</table>` captures, greedily, over newlines."""
+    """Return what `<table\\b[^>]*>(.*)</table>` captures, greedily, over newlines."""
     start = _TABLE_START.search(text, 0, text.rfind(">") + 1)
     ends = [end.start() for end in _TABLE_END.finditer(text)]
     return text[start.end() : ends[-1]] if start and ends and ends[-1] >= start.end() else None
@@ -138,7 +138,7 @@ _RENAMED: Final = {"th": "td"}
 
 
 class Simplification(NamedTuple):
-    """What becomes of elements. Header cells become cells; a `math` with an `alttext` becomes `$alttext$` anyway."""
+    """The rules for elements. Header cells become cells; a `math` with an `alttext` becomes `$alttext$` anyway."""
 
     unwrapped: frozenset[str]
     dropped: frozenset[str] = frozenset()
@@ -222,7 +222,9 @@ def simplify(markup: str, rules: Simplification = NORMALIZED) -> str:
 
 
 def simplify_plain(markup: str, rules: Simplification) -> str | None:
-    """What `simplify` makes of well-nested markup of usual tags and entities, in a tenth of the time; else None."""
+    """Return what `simplify` makes of well-nested markup of usual tags and entities, in a tenth of the time; else
+    None.
+    """
     if _PLAIN.fullmatch(markup) is None:
         return None
     parts: list[str] = []

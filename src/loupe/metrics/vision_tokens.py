@@ -1,4 +1,4 @@
-"""How many vision tokens DeepSeek-OCR spends on a page, from the size of the page alone.
+"""Count how many vision tokens DeepSeek-OCR spends on a page, from the size of the page alone.
 
 Source: deepseek-ai/DeepSeek-OCR @ e4ac34e and the `infer()` of its model repository;
 docs/protocols/fox.md#vision-tokens. Where paper and code differ (rounding of valid tokens), the code counts.

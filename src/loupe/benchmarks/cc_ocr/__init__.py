@@ -30,7 +30,7 @@ def load(
 
 
 def score(sample: Sample, prediction: Prediction) -> list[Score]:
-    """What one answer tells of its subset and its track; a failed answer is an empty one."""
+    """Score one answer for its subset and its track; a failed answer is an empty one."""
     track, subset = sample.tags["track"], sample.tags["subset"]
     text = "" if prediction.failed else prediction.text
     if track == "kie":

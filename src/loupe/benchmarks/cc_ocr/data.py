@@ -1,4 +1,4 @@
-"""Where the subsets of CC-OCR lie: tables of the hub, the folders of the authors' repository, the prepared form."""
+"""Find the subsets of CC-OCR: tables of the hub, the folders of the authors' repository, the prepared form."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _BY_CHARACTER = frozenset({"Arabic", "Japanese", "Korean"})
 
 
 def counted(prediction: str, label: str, track: str, subset: str) -> tuple[float, float, float]:
-    """How many words or characters are right, how many the label has, and how many the prediction."""
+    """Count the words or characters that are right, those of the label, and those of the prediction."""
     found, wanted = (Counter(_tokens(text, track, subset)) for text in (prediction, label))
     return float((found & wanted).total()), float(wanted.total()), float(found.total())
 
@@ -274,7 +274,7 @@ def _without(line: str, opening: str, ends: tuple[str, ...]) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    """What stands in the first code block of this language, closed or not; without one all of the text."""
+    """Return the content of the first code block of this language, closed or not; without one all of the text."""
     _, opening, rest = text.partition(_FENCE + language)
     if not opening:
         return text

@@ -182,7 +182,7 @@ def _as_elements(answer: str) -> list[Element]:
 
 
 def _official_nid(answer: str, reference: Sequence[Element]) -> Score:
-    """What the official rules say about the same words: they delete the line feeds of the ground truth."""
+    """Score by the official rules the same words: they delete the line feeds of the ground truth."""
     return _one("nid_official", evaluators.page_nid(_as_elements(answer), reference))
 
 

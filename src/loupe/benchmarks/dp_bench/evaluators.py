@@ -39,7 +39,7 @@ IGNORED: frozenset[str] = frozenset({"figure", "table", "chart"})
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What an element says. Table HTML has rows only in the ground truth, no `<table>` around them.
+    """The content of an element. Table HTML has rows only in the ground truth, no `<table>` around them.
 
     The official evaluator raises on a table whose `html` is missing (UNSET) or is no text (None).
     """
@@ -171,7 +171,8 @@ def page_tables(prediction: Sequence[Element], reference: Sequence[Element], *, 
 
 
 def table_contents(html: str) -> list[str]:
-    """What stands in each table of the string, `<table[^>]*?>(.*?)</table>` as plain text; without any, the string.
+    """Return the content of each table of the string, `<table[^>]*?>(.*?)</table>` as plain text; without any, the
+    string.
 
     Kept for parity: a nested table ends the outer one, tags in capitals are none, text around tables is lost.
     """

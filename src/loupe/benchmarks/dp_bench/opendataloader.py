@@ -27,7 +27,7 @@ _TABLE_TAGS = re.compile(r"</?(?:thead|tbody)>")
 
 
 class PageScores(NamedTuple):
-    """What one page earns; None where the ground truth has nothing to compare with."""
+    """The scores of one page; None if the ground truth has nothing to compare with."""
 
     nid: float | None
     nid_s: float | None

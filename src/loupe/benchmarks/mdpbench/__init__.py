@@ -115,7 +115,8 @@ def _answers(prediction: Prediction) -> tuple[str, ...]:
 
 
 def explain(page: Sample, scores: SampleScores) -> Explanation | None:
-    """Which block of the page was held against which piece of the answer, for the report; of several answers the first.
+    """Show which block of the page was compared with which piece of the answer, for the report; of
+    several answers the first.
 
     None where no match is stored.
     """
@@ -130,7 +131,7 @@ def _reference_text(page: Sample) -> str:
 
 
 def tools() -> dict[str, str]:
-    """What scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
+    """Return the tools that scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
     return cdm_tools(RECKONING.cdm_profile) | installed("lxml", "beautifulsoup4", "pylatexenc")
 
 

@@ -88,7 +88,7 @@ def _named(name: str, lacking: str) -> str:
 
 
 def _cdm_missing(pages: Sequence[ScoredPage]) -> str:
-    """Why there are formulas without CDM, "" where there are none."""
+    """Return the reason why formulas lack a CDM, "" if none does."""
     failures = [
         sample.cdm_failure or "CDM is switched off (-o cdm=off)"
         for page in pages

@@ -70,7 +70,7 @@ def page_id(page: Sample) -> str:
 
 
 def ground_truths(page: Sample) -> Sequence[Mapping[str, Any]]:
-    """What the answers to an image are held against: one page, but for `slim=on`."""
+    """Return the pages that the answers to an image are compared with: one, but for `slim=on`."""
     return [page.truth, *page.truth.get(FURTHER, ())]
 
 
@@ -88,7 +88,7 @@ def _is_image(file: Path) -> bool:
 
 
 def _tags(ident: str) -> dict[str, str]:
-    """What an image is sliced by, all of it said by its name; the language is as the official table has it."""
+    """Return the tags that an image is sliced by, all from its name; the language is as the official table has it."""
     language = printed_language(prefix_of(ident))
     found = {
         "capture": "digital" if is_digital(ident) else "photographed",
@@ -135,7 +135,7 @@ def serves(digital: str, page_id: str) -> bool:
 
 
 def document_of(page_id: str) -> str:
-    """What the digital page and the photographs of one document have in common."""
+    """Return the part of the name that the digital page and the photographs of one document have in common."""
     return "_".join(_parts(page_id)[:_PARTS_OF_DIGITAL]) or page_id
 
 
@@ -146,7 +146,7 @@ def kind_of(page_id: str) -> str:
 
 
 def prefix_of(page_id: str) -> str:
-    """What stands before the first underscore: the language."""
+    """Return the part before the first underscore: the language."""
     return page_id.split("_", 1)[0] if "_" in page_id else "unknown"
 
 

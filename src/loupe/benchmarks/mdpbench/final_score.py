@@ -30,7 +30,7 @@ _ONE_INDEX = re.compile(r"(.*)_\[\d+\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageScore:
-    """What is right of a page's text, formulas and tables, 0 to 1; None for a task that it does not have."""
+    """The share that is right of a page's text, formulas and tables, 0 to 1; None for a task that it does not have."""
 
     text: float | None = None
     formula: float | None = None
@@ -144,7 +144,7 @@ class FinalScore:
 
 
 def final_score(samples: Samples, *, suffix_rule: bool = True) -> FinalScore:
-    """What `calculate_scores.py` makes of the samples of a run."""
+    """Compute what `calculate_scores.py` makes of the samples of a run."""
     splits: dict[Split, float] = {}
     counts: dict[Split, int] = {}
     languages: dict[str, float] = {}

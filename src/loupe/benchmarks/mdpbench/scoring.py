@@ -89,7 +89,7 @@ def _flags(page_id: str, match: PageMatch, *, unreadable: bool) -> dict[str, flo
 
 
 def image_scores(image: ScoredImage) -> list[Score]:
-    """What an answered image is worth in every measure: one score for each page id, and for each joined formula."""
+    """Score an answered image in every measure: one score for each page id, and for each joined formula."""
     return [*_overall_scores(image), *_element_scores(image)]
 
 

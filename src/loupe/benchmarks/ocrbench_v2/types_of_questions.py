@@ -56,7 +56,7 @@ _LISTED = frozenset({"table parsing en", "document parsing en", "document parsin
 
 
 class Question(NamedTuple):
-    """What a scoring rule may look at besides the answer given."""
+    """The facts that a scoring rule may look at besides the answer given."""
 
     type: str
     question: Any

@@ -173,7 +173,7 @@ def prepare(pairs: Sequence[tuple[Sample, Prediction]]) -> None:
 
 
 def _questions(sample: Sample, prediction: Prediction) -> Iterator[tuple[str, list[str]]]:
-    """What must be rendered to score a page: each reference, with the equations of one answer."""
+    """Yield what must be rendered to score a page: each reference, with the equations of one answer."""
     rules = [test.rule for test in sample.truth.page.tests if isinstance(test.rule, MathRule)]
     for text in answers_of(prediction) if rules else []:
         if text is not None:

@@ -99,7 +99,9 @@ def _first_of(errors: Sequence[str]) -> str:
 
 
 def _not_computed(figures: Mapping[str, Any]) -> dict[str, str]:
-    """Why measures have no value: a set without one of the published files, and what is counted on demand."""
+    """Return the reason why a measure has no value: a set without one of the published files, and what is counted on
+    demand.
+    """
     absent = {name: "no tests of this category here" for name in CATEGORIES if name not in figures["categories"]}
     return absent | {"candidate_errors": ""}
 

@@ -181,7 +181,7 @@ def _records(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _check_place(test: PageTest, place: str) -> None:
-    """What upstream takes as it comes, and what would name no page or lead out of the folder."""
+    """Refuse what upstream takes as it comes, and what would name no page or lead out of the folder."""
     if not isinstance(test.id, str) or not isinstance(test.pdf, str):
         raise DatasetError(f"{place}: `id` and `pdf` must be texts")
     if isinstance(test.page, bool) or not isinstance(test.page, int) or test.page < 1:
@@ -229,7 +229,7 @@ def stem_of(pdf: str) -> str:
 
 
 def answer_name(pdf: str, page: int) -> str:
-    """What the first answer to a page is called, without `.md`; samples are named so."""
+    """Return the name of the first answer to a page, without `.md`; samples are named so."""
     return f"{stem_of(pdf)}_pg{page}_repeat1"
 
 

@@ -287,7 +287,7 @@ def _end_lines(body: str, *, first: bool) -> dict[str, int]:
 
 
 def _running_keys(line: str, page: int) -> Iterator[str]:
-    """What lines that run through a file have in common: all, or all but one number that counts with the pages."""
+    """Yield what lines that run through a file share: all, or all but one number that counts with the pages."""
     yield line.casefold()
     for number in islice(_NUMBER.finditer(line), _MOST_NUMBERS):
         yield f"{line[: number.start()]}\0{int(number[0]) - page}\0{line[number.end() :]}".casefold()

@@ -138,7 +138,7 @@ def one_sample() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Glance:
-    """What can be said without boxes: the first match, the equations that could match, and how many were lost."""
+    """The result without boxes: the first match, the equations that could match, and how many were lost."""
 
     matched: int | None = None
     open: list[int] = field(default_factory=list)

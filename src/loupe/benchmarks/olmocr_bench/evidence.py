@@ -165,7 +165,7 @@ def _table(page: PageText, rule: TableRule, figures: Mapping[str, Any]) -> Parse
 
 
 def _stored(test: PageTest, kept: Mapping[str, Any]) -> Iterator[Comparison]:
-    """What formats and footnotes keep of the nearest text."""
+    """Yield what formats and footnotes store about the nearest text."""
     figures = kept.get("figures", {})
     if isinstance(test.rule, FormatRule):
         wanted = test.rule.text if test.rule.case_sensitive else test.rule.text.lower()
@@ -227,7 +227,7 @@ _WHY = {
 
 
 def words_of(test: PageTest) -> Words:
-    """What the test asks for."""
+    """The words that the test asks for."""
     match test.rule:
         case TextRule():
             return _text(test.rule, test.max_diffs)
@@ -251,7 +251,7 @@ def words_of(test: PageTest) -> Words:
 
 
 def why_failed(test: PageTest, fact: Mapping[str, Any]) -> str:
-    """Why, out of what is kept of a test in `details`."""
+    """Explain a failure, from what `details` keeps about a test."""
     explanation, figures = str(fact["explanation"]), fact.get("figures", {})
     known = _WHY.get(explanation)
     if known:
@@ -284,7 +284,7 @@ def why_failed(test: PageTest, fact: Mapping[str, Any]) -> str:
 
 
 def _how_near(explanation: str, figures: Mapping[str, Any]) -> str:
-    """How similar the nearest text is, where one was looked for and is not there."""
+    """Say how similar the nearest text is, if one was looked for and is not there."""
     if explanation == "absent_found" or explanation == "table_relation_failed" or not figures.get("best_ratio"):
         return ""
     what = "cell" if explanation.startswith("table") else "text"
@@ -293,7 +293,7 @@ def _how_near(explanation: str, figures: Mapping[str, Any]) -> str:
 
 
 def relation_words(relation: str) -> str:
-    """Where a relation of a table test looks."""
+    """Name the place where a relation of a table test looks."""
     return _RELATIONS.get(relation, relation)
 
 

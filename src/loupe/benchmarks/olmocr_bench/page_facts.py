@@ -445,7 +445,7 @@ def without_images(markdown: str) -> str:
 
 
 def trailing_repeats(text: str) -> list[int]:
-    """How often the last 1, 2, 3, 4, 5 characters stand in a row at the end, blanks taken as one each."""
+    """Count how often the last 1, 2, 3, 4, 5 characters repeat at the end, blanks taken as one each."""
     text = _BLANKS.sub(" ", text)
     return [_repeats_of(text, size) for size in range(1, _LONGEST_REPEAT + 1)]
 

@@ -58,7 +58,7 @@ class PageText:
             return []
 
     def equations(self, *, ignore_dollars: bool = False) -> list[str]:
-        """What is delimited as math."""
+        """The texts that are delimited as math."""
         if ignore_dollars not in self._equations:
             self._equations[ignore_dollars] = extract_equations(self.markdown, ignore_dollars=ignore_dollars)
         return self._equations[ignore_dollars]
@@ -90,7 +90,7 @@ class ReadTable:
         return [normalized[cell.text] for cell in self.table.cells]
 
     def similarities(self, text: str) -> list[float]:
-        """How similar each cell is to a text; equal cells are compared once, for all tests of a page."""
+        """Compute the similarity of each cell to a text; equal cells are compared once, for all tests of a page."""
         if text not in self._ratios:
             if len(self._ratios) >= _REMEMBERED:
                 del self._ratios[next(iter(self._ratios))]
@@ -147,7 +147,7 @@ def parse_html_tables(markdown: str) -> list[Table]:
 
 
 def _text(cell: Tag, count: Count) -> str:
-    """What `get_text` gives, with `br` as a line end: no comments, scripts or styles.
+    """Return what `get_text` gives, with `br` as a line end: no comments, scripts or styles.
 
     Upstream puts line ends into the tree, which takes the square of their number in time.
     """
@@ -232,7 +232,7 @@ def extract_equations(markdown: str, *, ignore_dollars: bool = False) -> list[st
 
 
 def _take_out(text: str, opening: str, closing: str) -> tuple[list[str], str]:
-    """What stands between the marks, at least one character each, and the text without marks and contents."""
+    """Return the texts between the marks, at least one character each, and the text without marks and contents."""
     found, kept, position = [], [], 0
     while (start := text.find(opening, position)) >= 0:
         inside = start + len(opening)

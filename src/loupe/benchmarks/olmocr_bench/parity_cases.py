@@ -1,4 +1,4 @@
-"""What `loupe verify olmocr_bench` compares: tests, texts and figures of the official evaluator, one case at a time.
+"""Compare for `loupe verify olmocr_bench`: tests, texts and figures of the official evaluator, one case at a time.
 
 Oracle: allenai/olmocr @ f7cfe4c. What is no number is compared as 1 (the same) or 0.
 """
@@ -34,14 +34,14 @@ def compare_case(case: Mapping[str, Any]) -> list[tuple[float, float]] | None:
 
 
 def not_compared() -> tuple[str, ...]:
-    """What has to be left out on this machine."""
+    """Return what has to be left out on this machine."""
     missing = missing_renderer()
     return (f"math tests were not compared: {missing}",) if missing else ()
 
 
 @lru_cache(maxsize=1)
 def missing_renderer() -> str:
-    """Why equations cannot be rendered here, and what brings it; empty where they can."""
+    """Explain why equations cannot be rendered here, and what brings it; empty where they can."""
     try:
         check_tools()
     except LoupeError as error:

@@ -201,7 +201,7 @@ def _pictures() -> EquationPictures:
 
 
 def tools() -> dict[str, str]:
-    """What scores depend on besides Loupe, by name, empty for what is not here."""
+    """Return the tools that scores depend on besides Loupe, by name, empty for what is not here."""
     return {**mathml_versions(), **table_tools()}
 
 

@@ -90,7 +90,7 @@ def _percent(score: float | None) -> str:
 
 
 def _not_computed(families: Mapping[str, Mapping[str, Any]], *, tells_blocks: bool) -> dict[str, str]:
-    """Why measures have no value."""
+    """Return the reason why a measure has no value."""
     absent = {name: "no tests of this family here" for name in FAMILY_NAMES if name not in families}
     if "layout" in families and not tells_blocks:
         why = "the engine gives no blocks with boxes"
@@ -171,7 +171,7 @@ class GradedTest:
 
     @property
     def family(self) -> str:
-        """What it measures."""
+        """The family of what it measures."""
         return FAMILIES[self.kind]
 
     @property

@@ -111,7 +111,7 @@ def _spans(source: str) -> Iterator[MathSpan]:
 
 
 def _span(source: str, opening: re.Match[str], missing: set[str]) -> tuple[MathSpan, int] | None:
-    """What begins there, and where it ends; None where nothing does. `missing` are marks that close nothing more."""
+    """Return the span that begins there and its end, or None. `missing` are marks that close nothing more."""
     start = opening.end()
     if opening[0] == "$":
         found = _UP_TO_DOLLAR.match(source, start)
@@ -134,7 +134,7 @@ def _written(body: str, *, display: bool) -> MathSpan:
 
 
 def _latex(source: str, *, display: bool) -> MathSpan:
-    """What looks like MathML when its entities are read is taken for it."""
+    """Return the span of an equation; LaTeX that looks like MathML when its entities are read is taken for that."""
     if source.startswith("<math>"):
         return MathSpan(source[len("<math>") : -len("</math>")], display, markup=True)
     return MathSpan(source, display)
@@ -218,7 +218,7 @@ def _characters(element: _Element) -> list[str]:
 
 
 def _rows(rows: Sequence[_Element], depth: int) -> list[str]:
-    """How rows are divided into cells is alignment."""
+    """Return the rows; their division into cells is alignment."""
     found: list[str] = []
     for number, row in enumerate(rows):
         found += ["\\\\"] if number else []

@@ -194,7 +194,7 @@ _WHY = {
 
 
 def words_of(test: PageTest) -> Words:
-    """What the test asks for."""
+    """The words that the test asks for."""
     match test.rule:
         case TextRule() as rule:
             return (("text", rule.text), ("", f" must stand on the page{differences(rule.max_diffs)}."))
@@ -230,17 +230,17 @@ def _cell(rule: CellRule) -> Words:
 
 
 def around_words(where: str) -> str:
-    """Where a part of a table test looks."""
+    """Name the place where a part of a table test looks."""
     return _AROUND.get(where, where)
 
 
 def differences(count: int) -> str:
-    """How many characters may differ."""
+    """Say how many characters may differ."""
     return f", up to {counted(count, 'character')} may differ" if count else ""
 
 
 def why_failed(fact: Mapping[str, Any]) -> str:
-    """Why, out of what is kept of a test in `details`."""
+    """Explain a failure, from what `details` keeps about a test."""
     why, figures = str(fact.get("why", "")), fact.get("figures", {})
     lost = figures.get("not_compared")
     more = f" {lost:,} could not be read." if lost else ""
@@ -261,7 +261,7 @@ def why_failed(fact: Mapping[str, Any]) -> str:
 
 
 def _how_near(why: str, figures: Mapping[str, Any]) -> str:
-    """How similar the nearest text is, where one was looked for and is not there."""
+    """Say how similar the nearest text is, if one was looked for and is not there."""
     if not figures.get("best_ratio"):
         return ""
     what = "cell" if why == "cell_missing" else "text"

@@ -54,7 +54,7 @@ _FORMS = str.maketrans(
 
 
 class _Unseen(dict[int, str | None]):
-    """What is deleted: format characters and those of private use, each looked up once."""
+    """The characters that are deleted: format characters and those of private use, each looked up once."""
 
     def __missing__(self, code: int) -> str | None:
         sign = chr(code)
@@ -150,7 +150,7 @@ def _between_signs(text: str, sign: str) -> Callable[[Mark, Mark], str]:
 
 
 def _shown(body: str, written: str, *, in_line: bool) -> str:
-    """What a formula shows, or it as it is written."""
+    """Return what a formula shows, or the formula as it is written."""
     if _LETTERS.fullmatch(body.strip()):
         return body.strip()
     if len(body) > _LONGEST and "\ue000" not in body and not _SPACED_DIGITS.fullmatch(body):

@@ -76,7 +76,7 @@ def _official(root: Path) -> Iterator[GoldPage]:
 
 
 def _checked(row: Mapping[str, Any], place: str) -> str:
-    """What kind of file the page of a row is."""
+    """Return the kind of file that the page of a row is."""
     if not all(isinstance(row[name], str) and row[name].strip() for name in _NAMES):
         raise GoldError(f"{place}: {', '.join(_NAMES)} must be texts that are not empty")
     file = _PAGE_FILE.fullmatch(row["doc_path"])

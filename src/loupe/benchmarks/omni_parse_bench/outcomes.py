@@ -1,4 +1,4 @@
-"""What comes of one test: its verdict, why, and what a report shows of it."""
+"""Results of one test: its verdict, why, and what a report shows of it."""
 
 from __future__ import annotations
 

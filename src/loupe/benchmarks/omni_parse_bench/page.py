@@ -49,7 +49,7 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        """What a reader sees. Raises GradingError, as all that is made of it."""
+        """The text that a reader sees. Raises GradingError, as all that is made of it."""
         return view_text(self.html)
 
     @cached_property
@@ -90,7 +90,7 @@ class Page:
 
     @cached_property
     def drawn_equations(self) -> PageEquations:
-        """What the equations show. Raises also MissingToolError and LoupeError."""
+        """The content that the equations show. Raises also MissingToolError and LoupeError."""
         return PageEquations(*read_spans(self.equations))
 
     def near(self, wanted: str, max_diffs: int, *, squeezed: bool) -> NearMatches | None:

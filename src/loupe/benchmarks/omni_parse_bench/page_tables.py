@@ -93,7 +93,7 @@ def threshold(wanted: str, max_diffs: int) -> float:
 
 
 def similarity(wanted: str, found: str, *, least: float = 0.0) -> float:
-    """How alike two folded texts are, with blanks or without, whichever is more; 0 below `least`."""
+    """Compute the similarity of two folded texts, with blanks or without, whichever is more; 0 below `least`."""
     cut = max(0.0, least * 100.0 - _MARGIN)
     ratio = fuzz.ratio(wanted, found, score_cutoff=cut)
     if " " in wanted or " " in found:
@@ -112,7 +112,7 @@ MOST_LOOKS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What a row is to those below it: the label of a section, blank, or data."""
+    """The role of a row for those below it: the label of a section, blank, or data."""
 
     kind: Literal["label", "blank", "data"]
     label: int = -1

@@ -105,7 +105,9 @@ def _is_near(wanted: str, where: str, max_diffs: int) -> bool:
 
 
 def ratio(wanted: str, where: str) -> float:
-    """How alike a text is to the part of the page that is most like it, in percent; to all of a shorter page."""
+    """Compute the similarity of a text to the part of the page that is most like it, in percent; to all of a shorter
+    page.
+    """
     return fuzz.partial_ratio(wanted, where) if len(where) >= len(wanted) else fuzz.ratio(wanted, where)
 
 
@@ -271,7 +273,7 @@ def _in_section(table: PageTable, around: Surroundings, cell: int, rule: CellRul
 
 
 def _around(table: PageTable, wrong: _Wrong) -> dict[str, str | float]:
-    """What a report shows of it: the text that is most like the one wanted."""
+    """Return what a report shows of it: the text that is most like the one wanted."""
     relation, text, others = wrong
     wanted = fold_short(text)
     best, instead = max(

@@ -39,14 +39,14 @@ def with_id(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def not_compared() -> tuple[str, ...]:
-    """What has to be left out on this machine."""
+    """Return what has to be left out on this machine."""
     missing = missing_renderer()
     return (f"LaTeX tests were not compared: {missing}",) if missing else ()
 
 
 @lru_cache(maxsize=1)
 def missing_renderer() -> str:
-    """Why equations cannot be read here, and what brings it; empty where they can."""
+    """Explain why equations cannot be read here, and what brings it; empty where they can."""
     try:
         check_mathml_tools()
     except LoupeError as error:

@@ -135,7 +135,7 @@ class PageTest:
 
     @property
     def family(self) -> str:
-        """What it measures: text, tables or layout."""
+        """The family of what it measures: text, tables or layout."""
         return FAMILIES[self.kind]
 
     @property
@@ -170,7 +170,7 @@ def read_test(record: Any, place: str) -> PageTest:
 
 
 def _check_names(record: Mapping[str, Any], where: str) -> None:
-    """What all kinds have in common."""
+    """Check the names that all kinds have in common."""
     missing = [name for name in _FIELDS if name not in record]
     unknown = [name for name in record if name not in _FIELDS]
     if missing or unknown:

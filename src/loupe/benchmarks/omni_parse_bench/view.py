@@ -302,7 +302,7 @@ def replaced(text: str, found: Iterator[tuple[Mark, Mark]], write: Callable[[Mar
 
 
 class NextSign:
-    """Where a character stands next, asked again and again from left to right."""
+    """The next place of a character, asked for again and again from left to right."""
 
     def __init__(self, text: str, sign: str) -> None:
         self._text = text
@@ -324,7 +324,7 @@ class Held:
         self._spans: list[str] = []
 
     def keep(self, span: str) -> str:
-        """What stands for the span."""
+        """Keep the span, and return the placeholder that stands for it."""
         self._spans.append(span)
         return f"{_OPEN}{len(self._spans) - 1}{_CLOSE}"
 

@@ -253,7 +253,7 @@ def _with_marks(match: PageMatch, reckoning: Reckoning) -> float | None:
 
 
 def _zeros(page: ScoredPage) -> list[Score]:
-    """What a page scores for annotated elements of which it has no sample (1.6)."""
+    """Score 0 for annotated elements of which it has no sample (1.6)."""
     annotated = page.annotated or ()
     zero = ["table_teds", "table_teds_struct"] if "table" in annotated and not page.match.table else []
     if page.cdm_computed and "display_formula" in annotated and not page.match.display_formula:
@@ -291,7 +291,7 @@ def summarize(values: Values) -> Values:
 
 
 def explain(page: Sample, scores: SampleScores, version: str = "1.5") -> Explanation | None:
-    """Which block of the page was held against which piece of the answer, for the report."""
+    """Show which block of the page was compared with which piece of the answer, for the report."""
     from loupe.benchmarks.omnidocbench import match_explanation
 
     return match_explanation.explain(page, scores, RECKONINGS[version])
@@ -308,7 +308,7 @@ def _reference_text(page: Sample) -> str:
 
 
 def tools(version: str = "1.5") -> dict[str, str]:
-    """What scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
+    """Return the tools that scores depend on: the programs of CDM, the parsers of tables and of LaTeX."""
     latexml = {}
     if version == "1.6":
         from loupe.benchmarks.omnidocbench.answer_tables import latexml_version

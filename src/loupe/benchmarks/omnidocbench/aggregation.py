@@ -21,7 +21,7 @@ NO_SAMPLE = "NaN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementMetrics:
-    """What is computed for one element: `Edit_dist`, `TEDS`, `CDM`, `CDM_plain` in order, and groups of attributes.
+    """The metrics of one element: `Edit_dist`, `TEDS`, `CDM`, `CDM_plain` in order, and groups of attributes.
 
     `CDM_plain` is upstream's default, which only writes the formulas down; `CDM` scores them, where it was computed.
     """
@@ -101,7 +101,9 @@ def _edit_name(sample: PageSample) -> str:
 
 
 def page_key(image: str) -> str:
-    """How upstream tells pages apart; endings but .jpg and .png lose all behind the last underscore (#aggregation)."""
+    """Return the key by which upstream tells pages apart; endings but .jpg and .png lose all behind the last underscore
+    (#aggregation).
+    """
     return image if image.endswith((".jpg", ".png")) else _cut_at_last_underscore_like_official(image)
 
 

@@ -190,7 +190,7 @@ def as_formula(text: str) -> str:
 
 
 def _as_reaction(left: str, label: str, right: str) -> str:
-    """What stands above the arrow becomes text; the word for redox reactions goes below it."""
+    """Turn what is above the arrow into text; the word for redox reactions goes below it."""
     if label and "\\" not in label:
         label = f"\\text{{{label}}}"
     arrow = f"\\xrightarrow{{{label}}}"
@@ -308,7 +308,7 @@ NUMBERS = re.compile(r"\\frac|\d+\s*/\s*\d+|\d.*?\d")
 
 
 class _Cut(NamedTuple):
-    """Where a caption is cut off, and the caption."""
+    """The place where a caption is cut off, and the caption."""
 
     start: int
     caption: str

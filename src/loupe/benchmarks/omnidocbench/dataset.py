@@ -37,7 +37,7 @@ Selection = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataLayout:
-    """How the data of a benchmark of this family are called: the ground truth, and the folder of images beside it."""
+    """The names in the data of a benchmark of this family: the ground truth, and the folder of images beside it."""
 
     benchmark: str
     title: str
@@ -48,7 +48,7 @@ class DataLayout:
 
     @property
     def hint(self) -> str:
-        """Where the data come from."""
+        """The hint where to get the data."""
         return f"loupe data get {self.benchmark}, or --data DIR with a copy that you have"
 
 
@@ -84,7 +84,7 @@ class _Extra(msgspec.Struct):
 
 
 class _Page(msgspec.Struct):
-    """What a page must have; the rest is not looked at."""
+    """The keys that a page must have; the rest is not looked at."""
 
     layout_dets: list[_Element]
     page_info: _PageInfo
@@ -108,7 +108,9 @@ def read_pages(
 
 
 def nothing_left(root: Path, selection: Selection, layout: DataLayout = LAYOUT) -> DatasetError:
-    """Why there is no page: none at all, or none that `selection` leaves; then with the values that there are."""
+    """Return the error that says why there is no page: none at all, or none that `selection` leaves; then with the
+    values that there are.
+    """
     every = read_pages(root, selection={}, layout=layout)
     attributes = [page.truth["page_info"]["page_attribute"] for page in every]
     if not attributes:
@@ -198,7 +200,7 @@ def _ground_truth_file(root: Path, layout: DataLayout) -> Path:
 
 
 def _image(folder: Path, image_path: str, images: str) -> Path:
-    """Where the picture of a page stands: in its folder, or as the ground truth says. A missing one fails when read."""
+    """Return the path of a page's image: in its folder, or as the ground truth says. A missing one fails when read."""
     named = PurePosixPath(image_path)
     inside = not named.is_absolute() and ".." not in named.parts
     candidates = [folder / images / named.name, *([folder / named, folder / images / named] if inside else [])]

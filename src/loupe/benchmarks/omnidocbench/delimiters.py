@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 
 class Delimiters(NamedTuple):
-    """What begins and ends a piece."""
+    """The marks that begin and end a piece."""
 
     begin: str
     end: str

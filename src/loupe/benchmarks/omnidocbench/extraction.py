@@ -70,7 +70,7 @@ def extract(markdown: str) -> list[Item]:
 
 
 def take_each(text: str, takes: Iterable[_Take]) -> tuple[list[Item], str]:
-    """What several steps take, and the text with blanks in the places."""
+    """Return what several steps take, and the text with blanks in the places."""
     items: list[Item] = []
     for take in takes:
         found, text = take(text)
@@ -320,7 +320,9 @@ def is_split_by_lines(text: str) -> bool:
 
 
 def starts_without_separators(raw_pieces: Sequence[str]) -> list[int]:
-    """Where pieces start for the official evaluator, which does not count the newlines between them (#paragraphs)."""
+    """Return the starts of pieces for the official evaluator, which does not count the newlines between them
+    (#paragraphs).
+    """
     starts, start = [], 0
     for raw in raw_pieces:
         starts.append(start)

@@ -50,7 +50,9 @@ class Reckoning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdmInputs:
-    """What CDM gets of one formula. `alternative` is the prediction spelled otherwise ("": none); the better counts."""
+    """The inputs of CDM for one formula. `alternative` is the prediction spelled otherwise ("": none); the better
+    counts.
+    """
 
     prediction: str
     reference: str
@@ -66,7 +68,7 @@ def stripped_inputs(gt: str, pred: str) -> CdmInputs:
 
 
 def no_fields(gt: str, pred: str) -> dict[str, str]:
-    """What an official sample of 1.5 has for CDM beside the formulas: nothing."""
+    """Return the fields that an official sample of 1.5 has for CDM beside the formulas: nothing."""
     del gt, pred
     return {}
 
@@ -87,7 +89,7 @@ RECKONING_1_5: Final = Reckoning(
 
 
 def cdm_inputs(gt: str, pred: str) -> CdmInputs:
-    """What the engine gets for a formula, given as the official sample has it."""
+    """Return what CDM gets for a formula, given as the official sample has it."""
     fields = cdm_fields(gt, pred)
     return CdmInputs(
         reference=_bare(fields.gt_cdm or gt),
@@ -167,7 +169,7 @@ def page_cdm(match: PageMatch) -> float | None:
 
 
 def formula_warnings(pages: Sequence[ScoredPage], profile: str) -> list[str]:
-    """What a reader must know of formulas that are not drawn, by page; nothing where CDM was not asked for."""
+    """Warn about formulas that are not drawn, by page; nothing if CDM was not asked for."""
     outcomes: Mapping[str, CdmOutcome] = {
         f"{page.stem}:{number}": CdmOutcome(f1=sample.cdm, failure=sample.cdm_failure)
         for page in pages
@@ -201,7 +203,9 @@ def cdm_reference(reference: str) -> str:
 
 
 def inside_last_fence_like_official(prediction: str) -> str:
-    """What follows the last opening LaTeX fence, up to the next fence mark (docs/protocols/omnidocbench.md#metrics)."""
+    """Return what follows the last opening LaTeX fence, up to the next fence mark
+    (docs/protocols/omnidocbench.md#metrics).
+    """
     return prediction.split("```latex")[-1].split("```")[0]
 
 
@@ -310,7 +314,7 @@ def _without_outer_braces(latex: str) -> str:
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Where a part of a text starts and ends without the blanks around it; None if it has nothing else."""
+    """Return the start and end of a part of a text without the blanks around it; None if it has nothing else."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():

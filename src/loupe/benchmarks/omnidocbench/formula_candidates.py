@@ -43,7 +43,7 @@ CURRENT = "current_match"
 
 
 class Key(NamedTuple):
-    """What a candidate is judged by, the least first; `rewritten` is the negative number of rewritten items."""
+    """The key that judges a candidate, the least first; `rewritten` is the negative number of rewritten items."""
 
     total: float
     share: float
@@ -71,7 +71,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """What candidates are made of: the formulas of the ground truth and of the answer."""
+    """The parts that candidates are made of: the formulas of the ground truth and of the answer."""
 
     truth: TruthSide
     sources: Sequence[PredictedItem]
@@ -82,7 +82,7 @@ class Pool:
     prefix: str = ""
 
     def unused(self, items: Iterable[PredictedItem]) -> int:
-        """How many formulas of the answer are not among those that these come from."""
+        """Count the formulas of the answer that are not among those that these come from."""
         return max(0, len(self.sources) - len({source.index for source in items}))
 
 

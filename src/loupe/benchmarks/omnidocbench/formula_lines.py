@@ -130,7 +130,7 @@ def _columns(groups: str) -> str:
 
 
 def without_end_labels(text: str) -> str:
-    r"""What follows an environment without `\label`, `\tag` and numbers in brackets at its end."""
+    r"""Return what follows an environment, without `\label`, `\tag` and numbers in brackets at its end."""
     text = _LABEL.sub("", text).rstrip()
     end, tag = len(text), _TAG.search(text)  # no cut goes through a tag, so the first one stays the first
     while (cut := tag.start() if tag and tag.end() == end else _start_of_end_number(text, end)) >= 0:
@@ -139,7 +139,7 @@ def without_end_labels(text: str) -> str:
 
 
 def _start_of_end_number(text: str, end: int) -> int:
-    """Where the number in brackets begins that the text ends with, up to `end`; -1 where it ends with none."""
+    """Return the start of the number in brackets that ends the text, up to `end`; -1 if none does."""
     opening = {")": "(", "]": "["}.get(text[end - 1 : end])
     start = text.rfind(opening, 0, end - 1) if opening else -1
     if start < 0:
@@ -258,7 +258,7 @@ def rows_of(formula: str, *, escapes: bool = True) -> list[str]:
 
 
 def cells_of(row: str) -> list[str]:
-    """What stands between the `&` that stand in no environment, without blanks around it; one cell at least."""
+    """Return the texts between the `&` that stand in no environment, without blanks around it; one cell at least."""
     if "&" not in row:
         return [row.strip()]
     cells, start = [], 0
@@ -309,7 +309,7 @@ def _marks_of(name: str) -> re.Pattern[str]:
 
 @dataclass(slots=True)
 class _Marks:
-    """What structures a text; the marks of environments only count how deep the others lie.
+    """The marks that structure a text; the marks of environments only count how deep the others lie.
 
     The search goes on at `position`, which its caller may set.
     """
@@ -341,7 +341,7 @@ def _behind_line_break(text: str, position: int) -> int:
 
 
 def end_without_spacing(text: str, commands: Sequence[str], end: int | None = None) -> int:
-    r"""Where a text ends without the blanks and the spacing commands at its end (up to `end`).
+    r"""Return the end of a text without the blanks and the spacing commands at its end (up to `end`).
 
     >>> end_without_spacing(r"x\, \quad ", (r"\,", r"\quad"))
     1

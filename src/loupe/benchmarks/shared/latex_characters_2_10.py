@@ -93,7 +93,7 @@ def _text(node: Node | None, in_formula: bool) -> str:
 
 
 def _is_bare(macro: Macro) -> bool:
-    """Whether it has none of its arguments; `\\item` and line breaks may have one in brackets."""
+    """True if it has none of its arguments; `\\item` and line breaks may have one in brackets."""
     if not macro.arguments:
         return True
     return macro.arguments[-1] is None and "{" not in MACRO_ARGUMENTS[macro.name]

@@ -193,7 +193,7 @@ async def page_file(
 
 
 def anchored_by(prompts: Iterable[str]) -> str:
-    """What makes the anchor text, with releases, where a prompt wants one; else "".
+    """Name the package that makes the anchor text, with its release, if a prompt wants one; else "".
 
     Raises MissingToolError where one is wanted and the packages are not there.
     """

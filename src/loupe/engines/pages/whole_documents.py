@@ -20,7 +20,7 @@ FORM_FEED = "\f"
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """What one family of converters writes. Numbered marks hold the page's number, from 0 or from 1."""
+    """The marks that one family of converters writes. Numbered marks hold the page's number, from 0 or from 1."""
 
     name: str
     pattern: re.Pattern[str]

@@ -286,14 +286,14 @@ def _in_query(value: Any) -> str:
 
 
 def _header(value: str) -> str:
-    """What may stand in a header. Raises EngineError for a line break, which would begin another one."""
+    """Return a value that a header may contain. Raises EngineError for a line break, which would begin another one."""
     if not value.isprintable():
         raise EngineError("a header of the request would hold a line break or another control character")
     return value
 
 
 def _body(call: Call, find: Find, sent: Sent) -> tuple[Any, dict[str, str]]:
-    """What is sent, and the headers that say what it is. Streams: aiohttp writes long bytes in one piece."""
+    """Return the body to send, and the headers that describe it. Streams: aiohttp writes long bytes in one piece."""
     if call.json is not None:
         return io.BytesIO(encode_json(filled(call.json, find))), {"Content-Type": "application/json"}
     if call.raw:

@@ -28,7 +28,7 @@ _LONGEST_PAUSE = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What a service read: one text, or that of each page; whether it was cut off, and what is charged for it."""
+    """The result of a service: one text, or that of each page; whether it was cut off, and what is charged for it."""
 
     texts: list[str]
     cut: bool
@@ -55,7 +55,7 @@ class ServiceClient:
     _jobs: dict[Request, _Job] = field(default_factory=dict)
 
     async def read(self, request: Request, sent: Sent, *, timeout: float, whole: bool = False) -> Read:
-        """What the service reads; `whole`: a document, of which the profile says how it is sent.
+        """Have the service read; `whole`: a document, of which the profile says how it is sent.
 
         Raises EngineTimeoutError if that takes more than `timeout` seconds, not counting the wait for its turn.
         """
@@ -90,7 +90,7 @@ class ServiceClient:
         return await asyncio.to_thread(self._taken, last.data, time.monotonic() - job.began, whole=whole)
 
     def _finder(self, request: Request, sent: Sent, replies: Mapping[str, Reply]) -> Find:
-        """What each placeholder stands for; None for what the service has not said."""
+        """Return the function that finds the value of a placeholder; None for what the service has not said."""
 
         def find(name: str) -> Any:
             kind, _, rest = name.partition(":")
@@ -181,5 +181,5 @@ def _is_number(value: Any) -> bool:
 
 
 def _pause_of(reply: Reply) -> float:
-    """How long a service asks to be left alone; 0 where it does not say."""
+    """Return the seconds that a service asks to be left alone; 0 if it does not say."""
     return min(retry_after_seconds(reply.headers.get("retry-after")) or 0.0, _LONGEST_PAUSE)

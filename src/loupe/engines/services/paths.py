@@ -26,7 +26,7 @@ def compiled(path: str) -> ParsedResult:
 
 
 def look(path: str, data: Any) -> Any:
-    """What stands at a path; None for nothing, and where the data are not what the path expects."""
+    """Return the value at a path; None for nothing, and if the data are not what the path expects."""
     return _found(compiled(path), data) if path else None
 
 
@@ -87,7 +87,7 @@ def joined(value: Any, between: str, path: str) -> str:
 
 
 def said_at(path: str, data: Any) -> str:
-    """What a service says at a path, in one line, whatever it is made of."""
+    """Return the text that a service gives at a path, in one line, whatever it is made of."""
     value = look(path, data)
     texts = [
         str(each)[:1000] for each in (value if isinstance(value, list) else [value])[:10] if each not in (None, "")
@@ -96,7 +96,7 @@ def said_at(path: str, data: Any) -> str:
 
 
 def outline(data: Any) -> str:
-    """What a value is, in a few words: the keys of an object, the length of a list.
+    """Describe a value in a few words: the keys of an object, the length of a list.
 
     >>> outline({"status": "ok", "pages": []}), outline([1, 2]), outline(True)
     ('an object with status, pages', 'a list of 2', 'true or false')

@@ -46,7 +46,7 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
 
 
 class UsagePaths(Table, frozen=True):
-    """Where the service says what it charges for."""
+    """The paths at which the service says what it charges for."""
 
     pages: str = ""
     credits: str = ""
@@ -58,7 +58,7 @@ class UsagePaths(Table, frozen=True):
 
 
 class Errors(Table, frozen=True):
-    """What failures mean, beyond the usual codes.
+    """The meaning of failures, beyond the usual codes.
 
     `message` is the path of what the service says. `auth`, `quota`, `retry`, `rejected` and `gone` (the job, or its
     answer, is no longer there) are HTTP codes. What stands at a path named `…_if` of an answer makes it a failure: any
@@ -83,7 +83,7 @@ class Errors(Table, frozen=True):
 
 
 class Rate(Table, frozen=True):
-    """How often the service may be asked; `polls_count` where questions about a job count, too."""
+    """The limit on requests to the service; `polls_count` where questions about a job count, too."""
 
     per_second: float | None = None
     per_minute: float | None = None
@@ -180,12 +180,12 @@ class Settings(Profile, frozen=True, kw_only=True):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What the service gets: images of pages, and whole PDFs if it is told to."""
+        """The files that the service gets: images of pages, and whole PDFs if it is told to."""
         return ("image",) if self.document is None else ("image", "pdf")
 
     @property
     def unproven(self) -> str:
-        """What of a profile has never been tried; "" where nobody claims anything."""
+        """The part of a profile that has never been tried; "" if nobody claims anything."""
         said = "the service itself was never asked: its documented format was tried on a server of Loupe's"
         return said if self.tried == "stand-in" else ""
 
@@ -197,7 +197,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         return [self.headers, *texts, self.poll.query if self.poll else {}]
 
     def signature(self) -> dict[str, str]:
-        """What is sent: the rule for images, or whole documents."""
+        """The form of what is sent: the rule for images, or whole documents."""
         return {"img": "pdf" if self.send == "document" else self.image.replace(" ", "")}
 
     def defining(self) -> dict[str, Any]:
@@ -273,7 +273,7 @@ class Call(Table, frozen=True):
 
 
 class Poll(Table, frozen=True):
-    """How a job is asked whether it is done.
+    """The requests by which a job is asked whether it is done.
 
     `status` is the path of a word that is one of `done` or `failed` in the end, `error` that of what went wrong. In
     place of words, `pending_codes` are the HTTP codes that mean "not yet". `after` are the codes of the first answer
@@ -319,7 +319,7 @@ class Fetch(Table, frozen=True):
 
 
 class Answer(Table, frozen=True):
-    """Where the text is: `text` is the path of a text or list of texts, which are joined by `join`.
+    """The place of the text: `text` is the path of a text or list of texts, which are joined by `join`.
 
     `per_page`: the list has one entry for each page, so that the pages of a document can be told apart; else
     `page_break` is the line between them. `finish` is the path of a word or list of words, those in `truncated` mean

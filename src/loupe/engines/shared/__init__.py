@@ -1,1 +1,1 @@
-"""What several engine kinds share: worker processes, image preparation, reading order, finding endpoints."""
+"""Parts that several engine kinds share: worker processes, image preparation, reading order, finding endpoints."""

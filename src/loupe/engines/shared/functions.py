@@ -49,7 +49,7 @@ _NAME = re.compile(r"[\w.]+")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a function reads: one sample, without its right answer.
+    """The page that a function reads: one sample, without its right answer.
 
     `prompt` is what the benchmark asks, `text` the input of samples without a picture, `images` where their pictures
     are: paths of image files, pages of PDFs, images inside data files.
@@ -80,7 +80,7 @@ class Page:
 
 
 class Settings(Profile, frozen=True, kw_only=True):
-    """What is stored of a function: its name, and a digest of its source."""
+    """The facts that are stored about a function: its name, and a digest of its source."""
 
     kind: str = "function"
     function: str
@@ -126,7 +126,7 @@ def function_of(given: Any) -> Function | None:
 
 
 def _wants(call: Callable[[Any], Any], name: str) -> Wants:
-    """What the annotation of the only argument says. Raises UsageError for one that Loupe cannot give."""
+    """Return what the annotation of the only argument asks for. Raises UsageError for one that Loupe cannot give."""
     try:
         signature = _signature(call)
         signature.bind(object())
@@ -317,7 +317,7 @@ class _Caller:
         raise EngineError(f"{self.function.name} returned {type(found).__name__}, not a str")
 
     def _checked(self, found: Output) -> Output:
-        """What can be stored of an output. Raises EngineError for one that cannot."""
+        """Return what can be stored of an output. Raises EngineError for one that cannot."""
         try:
             return json_decoder(Output).decode(encode_json(found))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -325,7 +325,7 @@ class _Caller:
 
 
 def given(request: Request, wants: Wants) -> Any:
-    """What the function is called with for one page."""
+    """Return the argument that the function is called with for one page."""
     if wants == "request":
         return request
     page = Page(request.id, request.prompt, request.text, request.task, request.images)

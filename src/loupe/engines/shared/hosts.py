@@ -1,4 +1,4 @@
-"""Which hosts are this machine, and which addresses lead away from it."""
+"""Tell which hosts are this machine, and which addresses lead away from it."""
 
 from __future__ import annotations
 

@@ -82,7 +82,9 @@ class LocalSettings:
         return found
 
     def effects(self, table: str, known: Collection[str] = (), only: str = "") -> Iterator[str]:
-        """What one of its tables would do, a line for each engine or suite (`only` this one); `known` are replaced."""
+        """Describe what one of its tables would do, a line for each engine or suite (`only` this one); `known` are
+        replaced.
+        """
         found = self.table(table)
         if table not in _KINDS:
             yield from [f"{_added(table).does} {_short(found)}"] if found else []
@@ -142,7 +144,7 @@ def _variables(key: str, value: object) -> object:
 
 
 def _running(table: object) -> str:
-    """Which benchmarks a suite runs, and which engines; of a Python file among them the code runs."""
+    """Name which benchmarks a suite runs, and which engines; of a Python file among them the code runs."""
     if not isinstance(table, dict):
         return "is no table"
     named = table.get("engines")

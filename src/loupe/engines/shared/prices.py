@@ -1,4 +1,4 @@
-"""What an engine costs: `[price]` of a profile, per million tokens, page, credit, or hour of its machine."""
+"""Price of an engine: `[price]` of a profile, per million tokens, page, credit, or hour of its machine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
         return self.needs_tokens or self.credit is not None
 
     def of(self, usage: Usage) -> float | None:
-        """What the requests for one sample cost, without the hours; None where nobody says what was used."""
+        """Return the cost of the requests for one sample, without the hours; None if nobody says what was used."""
         if usage.outcome == "missing":
             return 0.0
         answered = usage.outcome not in FAILED
@@ -63,12 +63,12 @@ class Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
         return cost + pages * (self.page or 0.0) + charged.get("credits", 0.0) * (self.credit or 0.0)
 
     def of_hours(self, seconds: float) -> float:
-        """What the machine costs for so long."""
+        """Return the cost of the machine for so long."""
         return (self.hour or 0.0) * seconds / 3600
 
 
 class Usage(msgspec.Struct, rename={"outcome": "class"}):
-    """What a record of a sample says of its cost and time; read from `predictions.jsonl` without the rest."""
+    """The part of a sample's record about its cost and time; read from `predictions.jsonl` without the rest."""
 
     sample: str = ""
     outcome: str = "ok"

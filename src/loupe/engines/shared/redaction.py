@@ -37,7 +37,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What must not be seen: no key in an error or a header, no long one in an answer either."""
+    """The secrets that must not be seen: no key in an error or a header, no long one in an answer either."""
 
     keys: tuple[str, ...] = ()
 
@@ -148,7 +148,7 @@ def redacted(value: Any) -> Any:
 
 
 def secret_values(value: Any) -> Iterator[str]:
-    """What `redacted` puts the mark in the place of, addresses aside."""
+    """Yield the texts that `redacted` replaces with the mark, addresses aside."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from _texts(each) if is_secret_name(str(key)) else secret_values(each)

@@ -301,7 +301,9 @@ class _Worker:
         return await reader.readexactly(size)
 
     async def _death(self) -> tuple[int, str]:
-        """How it ended: its exit code, and in words. What it left behind is ended before its number is free again."""
+        """Return how it ended: its exit code, and in words. What it left behind is ended before its number is free
+        again.
+        """
         end = time.monotonic() + _LAST_MOMENTS
         while not _has_ended(self._process):
             if time.monotonic() > end:
@@ -354,7 +356,7 @@ class Interpreter(Protocol):
         """A request as it is sent."""
 
     def reply(self, message: bytes) -> Reply:
-        """What came back. Raises msgspec.MsgspecError for anything else."""
+        """Return the reply that came back. Raises msgspec.MsgspecError for anything else."""
 
 
 @dataclass(frozen=True, slots=True)

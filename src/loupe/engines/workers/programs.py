@@ -25,7 +25,7 @@ _LAUNCH = (
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a program ended. `complaint` is the end of what it wrote to standard error, on one line."""
+    """The end of a program. `complaint` is the end of what it wrote to standard error, on one line."""
 
     code: int
     output: bytes

@@ -35,7 +35,7 @@ class Start(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """What comes back: facts after loading, an output after a request, or an error.
+    """The reply of a worker: facts after loading, an output after a request, or an error.
 
     `kind` names the class of the error; `number` is its errno, of one that a system refused. `busy`: it may pass.
     """
@@ -51,7 +51,7 @@ class Reply(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What a factory returns: the function that reads (a text stands for an output), and facts for run.json.
+    """The result of a factory: the function that reads (a text stands for an output), and facts for run.json.
 
     It gets what the pool was asked: a Request from engines, jobs of their own from others.
     """

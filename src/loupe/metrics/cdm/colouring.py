@@ -302,7 +302,7 @@ def normalize(text: str, profile: CdmProfile) -> str:
 
 
 def _rewritten(pattern: re.Pattern[str], text: str, rewrite: Callable[[str], str]) -> str:
-    """What the pattern finds, rewritten: upstream finds all, then replaces each text it found wherever it stands.
+    """Rewrite what the pattern finds: upstream finds all, then replaces each text it found wherever it stands.
 
     In one pass where that comes to the same: no such pattern finds two different texts at one place, so nothing is
     left to be found then. Otherwise as upstream does it.

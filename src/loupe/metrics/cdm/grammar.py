@@ -76,7 +76,7 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Delimited:
-    """What stands between `\\left` and `\\right`."""
+    """The content between `\\left` and `\\right`."""
 
     left: str
     items: tuple[Node, ...]
@@ -143,7 +143,7 @@ class Infix:
 
 @dataclass(frozen=True, slots=True)
 class Unprintable:
-    """What the official printer fails on: colours and the KaTeX logo."""
+    """A node on which the official printer fails: colours and the KaTeX logo."""
 
 
 Node = (
@@ -168,7 +168,7 @@ Node = (
 
 
 class Kind(Enum):
-    """What becomes of a function and its arguments."""
+    """The way to convert a function and its arguments."""
 
     ROOT = auto()
     TEXT = auto()
@@ -191,7 +191,7 @@ class Kind(Enum):
 
 
 class Argument(Enum):
-    """How an argument is read."""
+    """The way to read an argument."""
 
     GROUP = auto()
     TEXT = auto()

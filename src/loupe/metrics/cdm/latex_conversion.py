@@ -152,7 +152,7 @@ def _rule(rest: list[LatexNode], first: int) -> tuple[list[Item], int] | None:
 
 
 def _add(items: list[Item], node: LatexNode, mode: Mode) -> None:
-    """What becomes of a node by itself."""
+    """Convert a node by itself."""
     if mode == "math" and items and isinstance(items[-1], Mark):
         mode = "script"
     match node:
@@ -197,7 +197,7 @@ def _add_characters(items: list[Item], text: str, mode: Mode) -> None:
 
 
 def _macro(macro: Macro, mode: Mode) -> list[Item]:
-    """What becomes of a macro with its arguments."""
+    """Convert a macro with its arguments."""
     name, arguments, places = macro.name, arguments_of(macro), macro.arguments or ()
     if name in ("limits", "nolimits"):
         return []

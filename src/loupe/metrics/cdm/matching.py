@@ -166,7 +166,7 @@ class _Search(Protocol):
 def consistent_pairs(
     source: Points, target: Points, *, rounds: int, samples: int, threshold: float, tries_all: bool = False
 ) -> Flags:
-    """Which pairs are inliers of a few transforms, found one after the other among the pairs left over."""
+    """Mark the pairs that are inliers of a few transforms, found one after the other among the pairs left over."""
     search: _Search = inliers_of_all_trials if tries_all else ransac_inliers
     inliers = np.zeros(len(source), dtype=np.bool_)
     if len(source) <= samples:
@@ -275,7 +275,9 @@ def _spread(points: Points, centre: Points) -> Points:
 
 
 def _trials_needed(inliers: int, count: int, samples: int) -> int:
-    """How many trials find a sample of inliers only, with a probability of one as far as floats can tell."""
+    """Return the number of trials that find a sample of inliers only, with a probability of one as far as floats can
+    tell.
+    """
     if inliers == 0:
         return MAX_TRIALS
     miss = max(_EPSILON, 1 - (inliers / count) ** samples)
@@ -284,7 +286,7 @@ def _trials_needed(inliers: int, count: int, samples: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdmScore:
-    """How much of a formula is drawn where it should be. All values 0..1, higher is better.
+    """The share of a formula that is drawn where it should be. All values 0..1, higher is better.
 
     Values are rounded to three places, as both official programs do: an F1 of 0.9995 and more is 1.0. `matched` pairs
     and `unmatched_…` are positions in the lists of tokens that were given.

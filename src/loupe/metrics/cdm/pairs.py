@@ -28,7 +28,7 @@ class CdmCharacter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdmResult:
-    """How much of a formula is drawn where it should be: 0..1, higher is better, rounded to three places.
+    """The share of a formula that is drawn where it should be: 0..1, higher is better, rounded to three places.
 
     `counted`: false where the profile leaves the pair out of its mean, because the ground truth does not render. A side
     that does not render says why in its `…_failure` (see `Rendering`); the zeros then say only that.
@@ -151,7 +151,7 @@ def _characters(rendering: Rendering, matched: set[int]) -> tuple[CdmCharacter, 
 
 
 def why_not_drawn(rendering: Rendering) -> str:
-    """Why a formula has nothing to compare, "" where it has."""
+    """Explain why a formula has nothing to compare, "" if it has."""
     if rendering.failure:
         return ": ".join(filter(None, (rendering.failure, rendering.detail)))
     return "" if rendering.has_boxes else "nothing visible"

@@ -264,7 +264,7 @@ class _Parser:
         slot.append(Delimited(left, tuple(items), self.tokens.delimiter()))
 
     def environment(self, slot: Slot) -> Parts:
-        """What follows `\\begin`, to its end."""
+        """Parse what follows `\\begin`, to its end."""
         name: list[str] = []
         yield self.environment_name(name)
         if name[0] not in ENVIRONMENTS:
@@ -361,7 +361,7 @@ def _inner_font(item: object, font: str) -> str:
 
 
 def _parts(item: object) -> list[object]:
-    """What a node is printed as: pieces and nodes in their order."""
+    """Return the parts that a node is printed as: pieces and nodes in their order."""
     match item:
         case Group(items):
             return ["{ ", *items, "} "]

@@ -23,7 +23,7 @@ UNICODE: Final = ("amsmath", "upgreek", "amssymb", "xcolor", "xeCJK")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdmProfile:
-    """What differs between the versions."""
+    """The switches that differ between the versions."""
 
     name: str
     # Text (docs/protocols/cdm.md#chinese, #tokeniser, #normaliser, #colouring)

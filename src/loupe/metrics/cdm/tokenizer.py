@@ -299,7 +299,7 @@ def _by_name(found: re.Match[str]) -> str:
 
 
 def _stream(nodes: Sequence[Node]) -> Iterator[str]:
-    """What stands in a list of nodes, piece by piece."""
+    """Yield the content of a list of nodes, piece by piece."""
     for node in nodes:
         match node:
             case Chars(text) | Special(text):

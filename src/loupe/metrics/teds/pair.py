@@ -53,7 +53,7 @@ class TablePair(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """What distances are divided by. Raises TedsError if both tables are empty."""
+        """The number by which distances are divided. Raises TedsError if both tables are empty."""
         elements = max(self.prediction.elements, self.reference.elements)
         if elements == 0:
             raise TedsError("both tables are empty", upstream="ZeroDivisionError")
@@ -155,7 +155,7 @@ class TableComparison:
 
     @functools.cached_property
     def changes(self) -> tuple[Change, ...]:
-        """What separates the two, row by row; found when first asked for. Raises TableTooLargeError."""
+        """The changes that separate the two, row by row; found when first asked for. Raises TableTooLargeError."""
         return () if self.pair is None else tuple(sorted(_changes(self.pair), key=_position))
 
     @functools.cached_property
@@ -167,12 +167,12 @@ class TableComparison:
 
     @property
     def structure_loss(self) -> float:
-        """What missing, extra and other elements and spans take from a TEDS of 1."""
+        """The loss that missing, extra and other elements and spans take from a TEDS of 1."""
         return sum(change.cost for change in self.changes if change.kind != "text") / max(self.elements, 1)
 
     @property
     def text_loss(self) -> float:
-        """What other texts in cells take from a TEDS of 1: 1 - structure_loss - text_loss = TEDS."""
+        """The loss that other texts in cells take from a TEDS of 1: 1 - structure_loss - text_loss = TEDS."""
         return sum(change.cost for change in self.changes if change.kind == "text") / max(self.elements, 1)
 
 
@@ -201,7 +201,7 @@ def _changes(pair: TablePair) -> Iterator[Change]:
 
 
 def _position(change: Change) -> tuple[int, int, bool]:
-    """Where a change stands: by the reference, an extra element by its own place."""
+    """Return the position of a change: by the reference, an extra element by its own place."""
     place = change.reference or change.prediction
     assert place is not None
     return place.row, place.cell, change.reference is None

@@ -49,7 +49,7 @@ _COMPARE_ALL: Final = 20_000
 
 
 def tree_savings(first: TableTree, second: TableTree, texts: list[str], *, structure_only: bool) -> float:
-    """What the best mapping saves; the distance of the trees is their number of nodes less this.
+    """Compute what the best mapping saves; the distance of the trees is their number of nodes less this.
 
     `texts` are those of the vocabulary that both trees are made with. Raises TableTooLargeError.
     """
@@ -67,7 +67,7 @@ def tree_savings(first: TableTree, second: TableTree, texts: list[str], *, struc
 
 
 def forest_savings(first: Forest, second: Forest, texts: list[str] | None) -> float:
-    """What the best mapping of two forests saves; without `texts`, what is written in cells does not count."""
+    """Compute what the best mapping of two forests saves; without `texts`, what is written in cells does not count."""
     programme, limits, savings = weigh(first, second, texts)
     rows = align_rows(programme)
     if rows.is_best:
@@ -101,14 +101,14 @@ def finish(programme: Programme, limits: Limits, savings: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Peeled:
-    """What is left of two trees when the parts that a best mapping surely maps are taken away."""
+    """The rest of two trees when the parts that a best mapping surely maps are taken away."""
 
     parts: tuple[range, range]
     matched: list[tuple[range, range]]  # nodes mapped one to one, without any cost
 
     @property
     def savings(self) -> float:
-        """What the matched nodes save."""
+        """The savings of the matched nodes."""
         return 2.0 * sum(len(nodes) for nodes, _ in self.matched)
 
 
@@ -155,7 +155,7 @@ def _roots(tree: TableTree, part: range) -> list[int]:
 
 
 def _common(roots_1: list[int], roots_2: list[int], keys: tuple[list[int], list[int]]) -> int:
-    """How many subtrees are equal from the start."""
+    """Count the subtrees that are equal from the start."""
     count = 0
     for root_1, root_2 in zip(roots_1, roots_2, strict=False):
         if keys[0][root_1] != keys[1][root_2]:
@@ -221,7 +221,7 @@ _ROUNDING: Final = 1e-6  # sums of up to some 10,000 savings are exact to about 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the nodes before each node save at most: `before_1[i]` is that of the first forest's nodes 0 to i - 1."""
+    """The most that the nodes before each node save: `before_1[i]` is that of the first forest's nodes 0 to i - 1."""
 
     before_1: Floats
     before_2: Floats
@@ -258,7 +258,7 @@ def _text_limits(forest: Forest, other: Forest, lengths: Floats) -> Floats:
 
 
 def head_candidates(first: Forest, second: Forest, limits: Limits, savings: float) -> Flags:
-    """Which pairs of heads a mapping with these savings, or more, may hold."""
+    """Mark the pairs of heads that a mapping with these savings, or more, may hold."""
     before_1, before_2 = limits.before_1, limits.before_2
     start_1, start_2 = before_1[first.first[first.heads]][:, None], before_2[second.first[second.heads]]
     stop_1, stop_2 = before_1[first.heads + 1][:, None], before_2[second.heads + 1]

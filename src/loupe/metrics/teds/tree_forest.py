@@ -106,7 +106,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class LeafWeights:
-    """What each pair of leaves saves: that of (i, j) stands at `values[offsets[i] + j]` for low[i] <= j < high[i].
+    """The savings of each pair of leaves: that of (i, j) stands at `values[offsets[i] + j]` for low[i] <= j < high[i].
 
     At a j that is no leaf stands minus infinity.
     """

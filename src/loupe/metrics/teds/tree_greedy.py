@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 
 
 def achievable_savings(first: Forest, second: Forest, texts: list[str] | None) -> float:
-    """What a mapping of rows in order, and of cells by their place, saves. Never more than the best mapping."""
+    """Compute what a mapping of rows in order, and of cells by their place, saves. Never more than the best mapping."""
     rows = align_rows(first, second)
     if not rows:
         return 0.0
@@ -127,7 +127,9 @@ def _rising(pairs: list[Pair]) -> list[Pair]:
 
 
 def _parents_in_step(first: Forest, second: Forest, rows: list[Pair]) -> int:
-    """How many parents of rows (table sections) can be mapped too, since just their rows are mapped to each other."""
+    """Count the parents of rows (table sections) that can be mapped too, since just their rows are mapped to each
+    other.
+    """
     section_1, section_2 = _sections(first), _sections(second)
     partners = Counter((section_1.get(row_1, -1), section_2.get(row_2, -1)) for row_1, row_2 in rows)
     count_1, count_2 = Counter(pair[0] for pair in partners), Counter(pair[1] for pair in partners)

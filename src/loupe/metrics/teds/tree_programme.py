@@ -310,7 +310,7 @@ _ROUNDING: Final = 1e-10
 
 
 class RowAlignment(NamedTuple):
-    """What the best alignment of whole rows saves, and whether no mapping saves more."""
+    """The savings of the best alignment of whole rows, and whether no mapping saves more."""
 
     savings: float
     is_best: bool
@@ -378,7 +378,7 @@ def _rows_have_label(forest: Forest, labels: list[int]) -> bool:
 
 
 def _best_of_rows(programme: Programme) -> tuple[Floats, Floats]:
-    """What the cells of each row save with those partners that suit them best, for both forests."""
+    """Compute what the cells of each row save with those partners that suit them best, for both forests."""
     leaves = programme.leaves
     return _row_sums(programme.first, leaves.best_1), _row_sums(programme.second, leaves.best_2)
 

@@ -74,7 +74,9 @@ def rows_of(tree: TableTree) -> Rows | None:
 def savings_of_whole_rows(
     first: TableTree, second: TableTree, texts: list[str], *, structure_only: bool
 ) -> float | None:
-    """What the best mapping of two trees saves, if they are made of rows and whole rows provably save it; else None."""
+    """Compute what the best mapping of two trees saves, if they are made of rows and whole rows provably save it; else
+    None.
+    """
     if first.labels[-1] != second.labels[-1]:
         return None
     one, two = rows_of(first), rows_of(second)
@@ -110,7 +112,7 @@ def _comparable(one: Rows, two: Rows) -> bool:
 
 
 def _cell_savings(one: Rows, two: Rows, texts: list[str] | None) -> Floats:
-    """What each pair of cells saves, as in tree_forest.py."""
+    """Compute what each pair of cells saves, as in tree_forest.py."""
     if texts is None:
         savings = np.full((len(one.contents), len(two.contents)), 2.0)
     else:
@@ -124,7 +126,7 @@ def _cell_savings(one: Rows, two: Rows, texts: list[str] | None) -> Floats:
 
 @dataclass(slots=True)
 class RowPairs:
-    """What each pair of rows saves: an upper bound, or what it is, once somebody needed to know."""
+    """The savings of each pair of rows: an upper bound, or what it is, once somebody needed to know."""
 
     one: Rows
     two: Rows
@@ -155,7 +157,7 @@ class RowPairs:
         )
 
     def best(self, less: Weights | None, enough: float = -inf) -> float:
-        """What the best alignment of rows saves, with so much `less` for each pair.
+        """Compute what the best alignment of rows saves, with so much `less` for each pair.
 
         A bound of it where that is at most `enough`.
         """
@@ -200,7 +202,7 @@ class RowPairs:
         return enough >= 0.0 and self.best(stray, enough) <= enough
 
     def with_cells_alone(self, limit: float) -> float:
-        """What the best mapping of rows and cells saves, rows with other partners than their cells included.
+        """Compute what the best mapping of rows and cells saves, rows with other partners than their cells included.
 
         A bound of it where that is at most `limit`.
         """

@@ -126,7 +126,7 @@ def read_config(folder: Path) -> tuple[FolderConfig | None, list[Problem]]:
 
 
 def _field_problems(path: Path, text: str, fields: Any) -> Iterator[Problem]:
-    """What is wrong with `[fields]`; two names that differ only in case or punctuation would be one field."""
+    """Yield the mistakes in `[fields]`; two names that differ only in case or punctuation would be one field."""
     seen: dict[str, str] = {}
     for name, kind in fields.items() if isinstance(fields, dict) else [("fields", fields)]:
         known = ", ".join(FIELD_TYPES)
@@ -185,7 +185,7 @@ def _explain(path: Path, text: str, message: str, part: Any) -> Problem:
 
 
 def _rewritten(name: str, wanted: str, value: Any) -> str:
-    """How a value of the wrong type should be written, with the value itself where it only lacks its quotes."""
+    """Suggest how to write a value of the wrong type, with the value itself if it only lacks its quotes."""
     if name == "labels":
         return 'write a list of texts: labels = ["invoice", "letter"]'
     if wanted == "str" and isinstance(value, int | float) and not isinstance(value, bool):
@@ -212,7 +212,7 @@ def _choices(name: str, value: str) -> str:
 
 
 def _line_of(text: str, key: str) -> int:
-    """Where a key or table stands; TOML readers do not say. 0: not found."""
+    """Return the line of a key or table; TOML readers do not say. 0: not found."""
     pattern = re.compile(rf"""^\s*\[*\s*["']?{re.escape(key)}["']?\s*[\].=]""")
     return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 0)
 
@@ -235,7 +235,7 @@ Fields: TypeAlias = Mapping[str, FieldType]
 def judge_field(
     kind: FieldType, prediction: str, reference: str, *, comparison: Comparison, order: DateOrder = "dmy"
 ) -> tuple[float, str]:
-    """How right a field is, 0 or 1, for a text its ANLS; and the rule that says so. Nothing against nothing is right.
+    """Score a field, 0 or 1, for a text its ANLS; and name the rule that says so. Nothing against nothing is right.
 
     A reference that is no date (no amount) is compared as a text: a draft may hold one. `comparison` says when texts
     are equal; a type looks at the value as it was written, for it needs the spaces between words.
@@ -260,14 +260,14 @@ def judge_field(
 
 
 def absent_or_not(prediction: str, reference: str) -> tuple[float, str]:
-    """How right a field is if one side says that there is no value: right if both do."""
+    """Score a field if one side says that there is no value: right if both do."""
     if is_absent(prediction) and is_absent(reference):
         return 1.0, same_text(prediction, reference)
     return 0.0, _one_is_empty(prediction if is_absent(reference) else "")
 
 
 def same_text(prediction: str, reference: str) -> str:
-    """Why two texts that compare as equal are equal."""
+    """Explain why two texts that compare as equal are equal."""
     if is_absent(reference) and (prediction != reference or not reference):
         return "empty, as in the ground truth"
     if prediction == reference:
@@ -276,7 +276,7 @@ def same_text(prediction: str, reference: str) -> str:
 
 
 def alike(similarity: float, found: str, wanted: str, *, threshold: float = 0.0) -> str:
-    """Why a text earns what it does; below the threshold it earns nothing."""
+    """Explain the score of a text; below the threshold it earns nothing."""
     if similarity == 1.0:
         return same_text(found, wanted)
     if not (found and wanted):

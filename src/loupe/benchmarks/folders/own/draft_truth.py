@@ -64,7 +64,8 @@ def _short(answer: str) -> str:
 def with_draft(
     values: Mapping[str, Any], engine: str, reference: Any, config: FolderConfig, *, answered: bool = True
 ) -> dict[str, Any] | None:
-    """What changes in a line when an engine has drafted it: `reference` and `truth`; None where truth is not a draft.
+    """Return the changes in a line when an engine has drafted it: `reference` and `truth`; None where truth is not a
+    draft.
 
     An answer that is no reference is kept as None; an engine that gave no answer at all is named, and asked again,
     unless it has given a usable draft before: that stays.
@@ -104,7 +105,7 @@ def is_to_draft(state: TruthState, engine: str, *, failed: bool = False) -> bool
 
 
 def agreed(drafts: Mapping[str, Any], task: str, config: FolderConfig) -> Any:
-    """What most drafts have, field by field; of ties the first. None without any draft."""
+    """Return the values that most drafts have, field by field; of ties the first. None without any draft."""
     kept = [draft for draft in drafts.values() if draft is not None]
     if not kept:
         return None

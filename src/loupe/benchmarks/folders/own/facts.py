@@ -180,7 +180,9 @@ def checked_facts(folder: Path) -> dict[Place, PageFacts]:
 
 
 def fact_hooks(folder: Path) -> dict[str, Any]:
-    """What a benchmark with facts has of olmOCR-Bench: how they are shown, and equations drawn many at a time."""
+    """Return what a benchmark with facts takes from olmOCR-Bench: how they are shown, and equations drawn many at a
+    time.
+    """
     from loupe.benchmarks import olmocr_bench
     from loupe.benchmarks.olmocr_bench.equations import renderer_versions
 
@@ -195,7 +197,7 @@ def fact_hooks(folder: Path) -> dict[str, Any]:
 
 
 def asked_as(task: str) -> str:
-    """What engines are asked for: pages, where facts about them are tested."""
+    """Return the task that engines are asked for: pages, if facts about them are tested."""
     return ASKED_AS if task == TASK else task
 
 

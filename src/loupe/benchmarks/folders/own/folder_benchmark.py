@@ -143,7 +143,7 @@ def _loading(shown: Path, config: FolderConfig, contents: Contents) -> Callable[
 
 @dataclass(frozen=True, slots=True)
 class _Judging:
-    """How the answers to a folder are scored."""
+    """The scoring rules of a folder's answers."""
 
     config: FolderConfig
     labels: tuple[str, ...]
@@ -190,7 +190,9 @@ def reference_text(sample: Sample) -> str:
 
 
 def conclusion(contents: Contents, rows: Sequence[SampleScores]) -> Conclusion:
-    """Which labels were taken for which, what part of the truth nobody has verified, and why nothing was invented."""
+    """Summarise which labels were taken for which, what part of the truth nobody has verified, and why nothing was
+    invented.
+    """
     figures: dict[str, Any] = {}
     if classes := class_figures(rows, contents.labels):
         figures[FIGURE] = classes
@@ -213,7 +215,7 @@ def conclusion(contents: Contents, rows: Sequence[SampleScores]) -> Conclusion:
 
 
 def unverified(folder: Path, contents: Contents) -> UsageError:
-    """What stops a run on truth that nobody has looked at, or that is not there at all."""
+    """Return the error that stops a run on truth that nobody has looked at, or that is not there at all."""
     if has_no_truth(contents):
         return UsageError(f"{folder}: {no_truth(contents)}", hint=f"draft it: {draft_command(folder)}")
     drafts, total = contents.states["draft"], sum(contents.states[name] for name in ("draft", "verified", "skipped"))
@@ -268,7 +270,9 @@ def _undrafted(
 
 
 def _truth(values: dict[str, Any], config: FolderConfig, facts: Mapping[Place, PageFacts]) -> Any:
-    """What a sample is scored with: its reference, or the tests of its page; None where there is none."""
+    """Return the truth that a sample is scored with: its reference, or the tests of its page; None where there is
+    none.
+    """
     if values.get("task", config.task) != TASK:
         return values["reference"]
     place = place_of(values)

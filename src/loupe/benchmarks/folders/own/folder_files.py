@@ -182,10 +182,10 @@ def first_names(names: list[str]) -> str:
 
 
 def misnamed(file: Path, pages: int) -> str:
-    """What to say of a TIFF file of several pages whose name is that of another kind."""
+    """Return the message about a TIFF file of several pages whose name is that of another kind."""
     return f"is a TIFF file of {pages:,} pages, of which only the first is read: rename it to {file.stem}.tif"
 
 
 def moving(kind: str, pictures: int) -> str:
-    """What to say of a file whose pictures are frames."""
+    """Return the message about a file whose pictures are frames."""
     return f"moves ({kind}): only the first of its {pictures:,} pictures is read"

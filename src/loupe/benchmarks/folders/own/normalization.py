@@ -30,7 +30,7 @@ _LATEX_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\S", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a folder wants texts compared: `ignore_case` and `whitespace` of its loupe.toml."""
+    """The rules by which a folder compares texts: `ignore_case` and `whitespace` of its loupe.toml."""
 
     ignore_case: bool = False
     whitespace: Literal["collapse", "keep", "ignore"] = "collapse"

@@ -185,7 +185,7 @@ def _path_mistakes(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _page_mistakes(path: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with the page that stands behind the name of a file."""
+    """Yield the mistakes in the page behind the name of a file."""
     file, mark, page = path.partition("#")
     if mark and has_pages(file) and not _NUMBERED.match(path):
         reason = "pages count from 1" if re.fullmatch("page=0+", page) else "this does not name a page"
@@ -355,7 +355,7 @@ def may_lack_reference(values: Mapping[str, Any]) -> bool:
 
 
 def truth_mistakes(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the key `truth` of a line, as (message, hint)."""
+    """Yield the mistakes in the key `truth` of a line, as (message, hint)."""
     if "truth" not in values:
         return
     truth = values["truth"]

@@ -260,7 +260,7 @@ MEASURES = (
 
 
 def scoring_of(task: str, config: FolderConfig, labels: Collection[str] = ()) -> TaskScoring:
-    """How a folder scores a task; `labels` are those that its classes have."""
+    """Return the scoring of a task in a folder; `labels` are those that its classes have."""
     if task == "class":
         return TaskScoring(measures=TASKS[task].measures, score=partial(score_class, labels=labels))
     if task == "fields" and config.fields:
@@ -316,7 +316,7 @@ _RATIOS = Analysis([Measure(name="precision"), Measure(name="recall"), Measure(n
 
 
 def class_details(answer: str, reference: str, labels: Sequence[str]) -> dict[str, str]:
-    """What a sample contributes to the matrix: the label it has, and the one that was answered."""
+    """Return a sample's part of the matrix: the label it has, and the one that was answered."""
     answered = label_of(answer, labels) or (f"({UNKNOWN})" if answer.strip() else f"({NONE})")
     return {"label": label_of(reference, labels) or reference, "answered": answered}
 

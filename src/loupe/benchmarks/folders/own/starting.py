@@ -46,7 +46,7 @@ _NOT_IN_NAMES = re.compile(r'[%\\:*?"<>|\x00-\x1f\x7f]+')
 
 @dataclass(frozen=True, kw_only=True)
 class Beginning:
-    """What a folder is to ask. `labels` maps the folder of a document to its label, or a label to itself."""
+    """The questions of a folder. `labels` maps the folder of a document to its label, or a label to itself."""
 
     task: Task
     title: str = ""
@@ -97,7 +97,7 @@ def same_names(found: Found) -> list[tuple[str, str]]:
 
 
 def cut_documents(found: Found, beginning: Beginning) -> int:
-    """How many documents have more pages than are shown."""
+    """Count the documents that have more pages than are shown."""
     most = beginning.pages or FIRST_PAGES.get(beginning.task)
     return sum(document.pages > most for document in found.documents) if most else 0
 
@@ -152,8 +152,9 @@ def refuse_existing(folder: Path, *, begun: bool = False) -> None:
 
 
 def settled(folder: Path, found: Found, labels: Sequence[str], pages: int | None) -> Beginning:
-    """What the loupe.toml of a folder asks. `labels` (`FOLDER=NAME`) say what the documents of a folder are, unless its
-    name is a label itself. Raises DatasetError for settings that are wrong, UsageError for those that ask nothing.
+    """Read the questions from the loupe.toml of a folder. `labels` (`FOLDER=NAME`) say what the documents of a folder
+    are, unless its name is a label itself. Raises DatasetError for settings that are wrong, UsageError for those that
+    ask nothing.
     """
     file = folder / CONFIG
     config, problems = read_config(folder)

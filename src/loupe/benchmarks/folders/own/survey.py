@@ -57,7 +57,7 @@ class Contents:
 
 
 def contents_of(folder: Path, config: FolderConfig) -> Contents:
-    """What the folder holds now. Lines that cannot be read are left to `load`, which names them.
+    """Survey what the folder contains now. Lines that cannot be read are left to `load`, which names them.
 
     A command opens its folder several times: files that nobody has touched in between are read once.
     """
@@ -178,7 +178,9 @@ def _without_empty(reference: object) -> object:
 
 
 def open_truth(path: Path) -> str:
-    """What is to be done about the truth of a folder, "" if all is verified. Raises DatasetError as `survey_folder`."""
+    """Say what is to be done about the truth of a folder, "" if all is verified. Raises DatasetError as
+    `survey_folder`.
+    """
     config, problems = read_config(path)
     if config is None:
         raise problems[0].error()
@@ -196,17 +198,17 @@ def has_no_truth(contents: Contents) -> bool:
 
 
 def no_truth(contents: Contents) -> str:
-    """How to say `has_no_truth`."""
+    """The message for `has_no_truth`."""
     return f"none of {contents.states['draft']:,} samples has ground truth yet"
 
 
 def draft_command(path: Path) -> str:
-    """What is typed to have the truth of a folder drafted."""
+    """Return the command that drafts the truth of a folder."""
     return f"loupe draft {word(path)} -e ENGINE"
 
 
 def review_command(path: Path) -> str:
-    """What is typed to verify the truth of a folder: samples, or where facts alone are asked, their tests."""
+    """Return the command to verify the truth of a folder: samples, or if facts alone are asked, their tests."""
     return f"loupe review tests {word(path / FACTS)}" if asks_facts_alone(path) else f"loupe review {word(path)}"
 
 
@@ -221,7 +223,7 @@ def asks_facts_alone(path: Path) -> bool:
 
 
 def survey_folder(path: Path) -> tuple[dict[str, int], list[str]]:
-    """How many samples of each task a folder has, and the unusual settings of how it is scored, as `key = value`.
+    """Count the samples of each task in a folder, and list the unusual settings of how it is scored, as `key = value`.
 
     Raises DatasetError for a folder without settings or samples; lines that are wrong are left to `check_folder`.
     """
@@ -327,7 +329,7 @@ def _nearby(path: Path) -> str:
 
 
 def _page_problems(shown: Path, folder: Path, row: Row, pages: dict[PageSource, str]) -> Iterator[Problem]:
-    """What the files themselves hide; every page is decoded once, however many samples ask about it."""
+    """Yield the faults inside the files themselves; every page is decoded once, however many samples ask about it."""
     missing = list(missing_files(shown, folder, row))
     yield from missing
     if row.wrong or missing or is_skipped(row.values):

@@ -165,7 +165,7 @@ class _Fates:
     replaced: Mapping[int, int]
 
     def why(self, position: int, others: Sequence[str]) -> str:
-        """Why a token has no counterpart; "" where it has one, or where nothing is left for it."""
+        """Explain why a token has no counterpart; "" if it has one, or if nothing is left for it."""
         if position in self.displaced:
             return "is on both sides, but out of place: it does not fit the shift and scale of the others"
         return f"stands where the other side has {others[self.replaced[position]]}" if position in self.replaced else ""

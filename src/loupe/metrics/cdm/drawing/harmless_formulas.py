@@ -139,7 +139,7 @@ def is_whole(tex: str) -> bool:
 
 
 def begun(tex: str) -> Begun | None:
-    """Where the argument of the first colour begins that no brace ends; None where there is none."""
+    """Return the start of the argument of the first colour that no brace ends; None if there is none."""
     if "%" in tex.replace(r"\%", ""):
         return None  # what follows on the line is no part of the formula
     braces: list[_Open] = []
@@ -154,7 +154,7 @@ def begun(tex: str) -> Begun | None:
 
 
 def _still_open(tex: str) -> Iterator[str]:
-    """What would close everything that is open, the innermost first."""
+    """Yield what would close everything that is open, the innermost first."""
     opened: list[str] = []
     for found in _pieces(tex):
         if (one := _opening(found)) is not None:

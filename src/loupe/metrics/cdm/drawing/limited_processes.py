@@ -111,7 +111,9 @@ def _tell(terminal: IO[bytes], answer: str | None) -> None:
 
 
 def _ended(code: int) -> Ending:
-    """What the exit code says, if the program did not end by itself. The shell reports signals as 128 and more."""
+    """Return the ending that the exit code shows, if the program did not end by itself. The shell reports signals as
+    128 and more.
+    """
     number = -code if code < 0 else code - 128
     if number == signal.SIGXCPU:
         return "too slow"

@@ -194,7 +194,7 @@ Page = NDArray[np.uint8]  # (rows, columns, 3)
 
 
 class PageInk:
-    """Where the ink of every colour lies on a page of so many pixels."""
+    """The place of every colour's ink on a page of so many pixels."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width = width

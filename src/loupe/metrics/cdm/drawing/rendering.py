@@ -186,7 +186,7 @@ class RenderCache:
         self._memory: OrderedDict[bytes, bytes] = OrderedDict()
 
     def get(self, kind: str, formulas: Sequence[str], form: Decoder[Value]) -> list[Value | None]:
-        """What is remembered of each formula, None where nothing is."""
+        """Return what is remembered of each formula, None if nothing is."""
         keys = [_key(kind, formula) for formula in formulas]
         known = {key: self._memory[key] for key in keys if key in self._memory}
         absent = [key for key in keys if key not in known]

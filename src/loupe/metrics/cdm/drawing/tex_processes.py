@@ -32,7 +32,7 @@ Failure = Ending | Literal["refused", "too large", "no page", "several pages"]
 
 @dataclass(frozen=True, slots=True)
 class TexRun:
-    """What a run has left, and how the program was ended if not by itself."""
+    """The output of a run, and how the program was ended if not by itself."""
 
     pdf: bytes
     pages: int
@@ -133,7 +133,7 @@ def specials(xdv: bytes) -> Iterator[bytes]:
 
 
 def _after(xdv: bytes, at: int, operation: int) -> int:
-    """Where an operation of variable length ends."""
+    """Return the end of an operation of variable length."""
     if 243 <= operation <= 246:  # a font of TeX's own is defined
         at += operation - 242 + 12
         return at + 2 + xdv[at] + xdv[at + 1]

@@ -73,7 +73,7 @@ _CANARY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PageSource:
-    """Where a formula has been drawn: `pages` pages of this PDF from `page` (from 0) on; or why not.
+    """The place where a formula has been drawn: `pages` pages of this PDF from `page` (from 0) on; or why not.
 
     `overfull`: it does not fit its page.
     """
@@ -127,7 +127,7 @@ class _Shared:
     spoilt: list[int] = field(default_factory=list)
 
     def pages(self) -> dict[int, PageSource]:
-        """What is believed of the runs, by formula."""
+        """Return what is believed of the runs, by formula."""
         unheard = {index: names for index, tex in self.formulas.items() if (names := unheard_names(tex)) is not None}
         whole = [index for index, names in unheard.items() if not (names or self.looks_broken(index))]
         names = frozenset[str]().union(*unheard.values())
@@ -282,7 +282,7 @@ class _Event:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of one formula: the page that it began on, how many it takes, and whether it does not fit them."""
+    """The result of one formula: the page that it began on, how many it takes, and whether it does not fit them."""
 
     verdict: Verdict
     page: int
@@ -292,7 +292,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of a run: the verdicts that are believed, in order.
+    """The result of a run: the verdicts that are believed, in order.
 
     `is_sound`: all known formulas look alike. `stopped_at`: the formula that ended the run before its time, -1 where
     none did; `is_lost`: it would have ended alone as well, without a page, if all before it are as they should be.
@@ -305,7 +305,7 @@ class Trial:
 
 
 def read_trial(formulas: Sequence[str], log: str, pdf: bytes, nonce: str) -> Trial:
-    """What the log and the known formulas on the pages say of each of these."""
+    """Read from the log and the known formulas on the pages the verdict on each of these."""
     spans = _spans(log, nonce)
     if 1 < len(spans) < 2 * len(formulas) + 2:
         at = (len(spans) - 2) // 2

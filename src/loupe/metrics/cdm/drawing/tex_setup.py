@@ -82,7 +82,7 @@ BLACK: Final[dict[Program, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What formulas of one document share."""
+    """The setting that formulas of one document share."""
 
     program: Program
     packages: tuple[str, ...]
@@ -120,9 +120,10 @@ def single_document(template: Template, tex: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageReport:
-    """What the log of a batch says of one formula: pages shipped while it was set, groups it left open, and whether a
+    """The part of a batch's log about one formula: pages shipped while it was set, groups it left open, and whether a
     command of it looked for its arguments beyond its page. `stayed`: its page ended in the group that it began in.
-    `overfull`: it does not fit the page."""
+    `overfull`: it does not fit the page.
+    """
 
     pages: int
     groups: int
@@ -161,7 +162,7 @@ _COLOUR: Final = re.compile(r"color\[RGB\]\{((?:(?:25[0-5]|2[0-4]\d|1?\d?\d),){2
 
 
 def _quick_colours(formulas: Sequence[str]) -> str:
-    """What makes the colours of these formulas cheap."""
+    """Return the code that makes the colours of these formulas cheap."""
     colours = sorted({colour for tex in formulas for colour in _COLOUR.findall(tex)})
     return _QUICK.replace("COLOURS", "".join(rf"\LoupeKeep{{{colour}}}" for colour in colours))
 
@@ -192,7 +193,7 @@ def batch_document(template: Template, formulas: Sequence[str], *, nonce: str, n
 
 
 def page_reports(log: str, nonce: str) -> list[PageReport]:
-    """What the log says of the formulas from the first on, as far as it goes without a gap."""
+    """Read what the log says of the formulas from the first on, as far as it goes without a gap."""
     parts = re.split(rf"^{nonce} (\d+) (\d+) (\d+) (\w+)$", log, flags=re.MULTILINE)
     states = list(zip(parts[1::5], parts[2::5], parts[3::5], parts[4::5], parts[5::5], strict=True))
     reports: list[PageReport] = []
@@ -306,7 +307,7 @@ class BrokenTexError(MissingTexError):
 
 @dataclass(frozen=True, slots=True)
 class TexTools:
-    """What was found: a description of the release, or what is missing and what brings it."""
+    """The tools that were found: a description of the release, or what is missing and what brings it."""
 
     version: str
     missing: tuple[str, ...] = ()
@@ -319,7 +320,7 @@ class TexTools:
 
 
 def tex_tools(profile: CdmProfile) -> TexTools:
-    """What a profile needs and this machine has; looked up once in the life of a process."""
+    """Find what a profile needs and this machine has; looked up once in the life of a process."""
     return _tools(profile.program)
 
 
@@ -366,7 +367,7 @@ def cjk_font() -> str:
 
 
 def _found_files(names: Sequence[str]) -> set[str]:
-    """Which of these TeX finds."""
+    """Return those of these files that TeX finds."""
     return {Path(line).name for line in _output(["kpsewhich", *names]).splitlines()}
 
 
