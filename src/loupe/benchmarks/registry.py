@@ -45,7 +45,7 @@ _CALLED = {
 
 
 def benchmark_names() -> list[str]:
-    """What all installed benchmarks are called, each id followed by its other versions as `id@version`."""
+    """List the names of all installed benchmarks, each id followed by its other versions as `id@version`."""
     return [
         ident if one is versions[0] else f"{ident}@{one.version}"
         for ident, versions in usable_benchmarks()
@@ -190,7 +190,8 @@ def benchmark_id(name: str) -> str:
 
 
 def filed_as(name: str) -> str:
-    """What tells runs and data of `name` apart from others': its id, with a version that is not the usual one.
+    """Return the name that tells runs and data of `name` apart from others': its id, with a version that is not the
+    usual one.
 
     >>> filed_as("iam_lines"), filed_as("omnidocbench@1.5"), filed_as("omnidocbench@1.6")
     ('iam_lines', 'omnidocbench', 'omnidocbench@1.6')
@@ -276,7 +277,7 @@ def _reason(error: BaseException) -> str:
 
 
 def data_set(name: str) -> DataSet | None:
-    """What `loupe data get` brings for an installed benchmark (`id` or `id@version`); None where it brings nothing."""
+    """Return what `loupe data get` brings for an installed benchmark (`id` or `id@version`), or None."""
     ident, _, version = name.partition("@")
     found = _version(ident, version).data if ident in benchmark_ids() else None
     return replace(found, id=filed_as(name)) if found else None

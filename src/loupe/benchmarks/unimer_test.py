@@ -144,7 +144,7 @@ def conclude(rows: Sequence[SampleScores]) -> Conclusion:
 
 
 def explain(sample: Sample, scores: SampleScores) -> Explanation | None:
-    """What CDM compared, for the report to draw."""
+    """Return what CDM compared, for the report to draw."""
     from loupe.benchmarks.shared.formula_images import explain_formula
 
     reference = normalize_latex_like_unimernet(sample.truth)
@@ -152,7 +152,9 @@ def explain(sample: Sample, scores: SampleScores) -> Explanation | None:
 
 
 def _pairs(sample: Sample, prediction: Prediction) -> tuple[tuple[str, str], tuple[str, str]]:
-    """What is compared: the normalised prediction, with its wrapping and without it, and the normalised reference."""
+    """Return the pairs that are compared: the normalised prediction, with its wrapping and without it, and the
+    normalised reference.
+    """
     reference = normalize_latex_like_unimernet(sample.truth)
     bare = strip_formula_wrapping(prediction.text)
     return (

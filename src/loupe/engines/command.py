@@ -65,13 +65,14 @@ class Settings(Profile, frozen=True, kw_only=True):
     concurrency: int | None = None
 
     def signature(self) -> dict[str, str]:
-        """What the program gets: an image and what it is made of, or a PDF."""
+        """The form of what the program gets: an image and what it is made of, or a PDF."""
         image = f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")
         return {"img": "pdf" if "{pdf}" in str(self.command) else image}
 
 
 def label(command: str) -> str:
-    """What runs of a command are called: its program, and a digest that tells it from other commands of that program.
+    """Return the name for runs of a command: its program, and a digest that tells it from other commands of that
+    program.
 
     >>> label("pdftotext -layout {pdf} -")
     'pdftotext-8f13'
@@ -112,7 +113,7 @@ class _Command:
     documents: Conversions
 
     async def predict(self, request: Request) -> Output:
-        """What the program says of a page, or what it said of this page when it converted the document."""
+        """Return what the program says of a page, or what it said of this page when it converted the document."""
         values = {"prompt": request.prompt, "text": request.text}
         if self._names("image"):
             page = single_page(request)
@@ -151,7 +152,7 @@ class _Command:
         return Document(pages, round((time.monotonic() - began) / count, 4))
 
     async def _run(self, values: dict[str, str], *, pages: int = 1) -> str:
-        """What the program writes to standard output, or into its folder."""
+        """Return what the program writes to standard output, or into its folder."""
         name = Path(self.arguments[0]).name
         with _new_folder() if self._names("output") else nullcontext("") as folder:
             filled = fill(self.arguments, values | {"output": folder})

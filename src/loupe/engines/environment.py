@@ -97,7 +97,7 @@ async def reader_pool(
 
 
 def _about_weights(settings: Settings) -> str:
-    """Where the weights of an engine come from, and what brings them; "" where it needs none."""
+    """Say where the weights of an engine come from, and what brings them; "" if it needs none."""
     if not settings.weights:
         return ""
     fetching = f"; loupe engine install {word(settings.environment)} --weights" if settings.fetches else ""
@@ -107,7 +107,7 @@ def _about_weights(settings: Settings) -> str:
 def _environments(
     settings: Settings, environment: Environment, workers: int, server: FoundServer | None, *, download: bool
 ) -> list[dict[str, str]]:
-    """What each worker gets: no secrets, its share of the cores, its GPU."""
+    """Return the environment that each worker gets: no secrets, its share of the cores, its GPU."""
     threads = str(max(1, cores() // workers))
     shared = {
         **for_children("servers", passed=settings.pass_env),  # some run one themselves
@@ -141,7 +141,7 @@ class _Reading:
     documents: Conversions
 
     async def predict(self, request: Request) -> Output:
-        """What the reader reads on a page. Raises RejectedError for a page of a form that it does not take."""
+        """Have the reader read a page. Raises RejectedError for a page of a form that it does not take."""
         source = single_page(request)
         reads = self.settings.reads
         if isinstance(source, PdfPage) and not source.variant and reads != ["image"]:
@@ -187,7 +187,7 @@ class _Reading:
 
 
 def _refusal(source: PageSource, settings: Settings) -> EngineError:
-    """Why a page cannot be read: one picture among PDFs is rejected; pages made worse are never read."""
+    """Return why a page cannot be read: one picture among PDFs is rejected; pages made worse are never read."""
     if isinstance(source, PdfPage):
         return EngineUnavailableError(
             f"{settings.environment} reads PDF files, but the pages are pictures here (variant={source.variant})",

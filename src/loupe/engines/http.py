@@ -94,7 +94,7 @@ class _Service:
     charges: dict[Hashable, Mapping[str, float]] = field(default_factory=dict)
 
     async def predict(self, request: Request) -> Output:
-        """What the service reads on a page, or what it read there when it had the whole document."""
+        """Return what the service reads on a page, or what it read there when it had the whole document."""
         page = single_page(request)
         redaction = self.client.caller.redaction
         with redaction.errors():
@@ -147,7 +147,7 @@ class _Service:
 
 
 def _charged(read: Read, pages: int) -> dict[str, float]:
-    """What is charged for so many pages, as far as the service says something else than one price a page."""
+    """Return what is charged for so many pages, as far as the service says something else than one price a page."""
     return {"pages": pages} | {key: read.usage[key] for key in ("pages", "credits") if key in read.usage}
 
 

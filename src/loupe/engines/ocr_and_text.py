@@ -78,7 +78,7 @@ class Settings(ChatSettings, frozen=True, kw_only=True):
         return tuple(dict.fromkeys([*self.reader.hosts, *super().hosts]))
 
     def signature(self) -> dict[str, str]:
-        """What a text model's signature has; the picture is the OCR's, which is named."""
+        """The signature of a text model; the picture is the OCR's, which is named."""
         picture = {key: text for key, text in self.reader.signature().items() if key == "img"}
         return {**super().signature(), "img": "none", **picture, "ocr": self.ocr}
 

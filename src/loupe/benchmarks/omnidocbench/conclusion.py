@@ -101,7 +101,7 @@ def _official_row(headline: Mapping[str, float | None]) -> str:
 
 
 def _not_computed(pages: Sequence[ScoredPage]) -> dict[str, str]:
-    """Why there is no CDM and with it no overall; the measure of fixed mode is none of the others."""
+    """Explain why there is no CDM and with it no overall; the measure of fixed mode is none of the others."""
     formulas = [sample for page in pages for sample in page.match.display_formula]
     failure = next((sample.cdm_failure for sample in formulas if sample.cdm is None and sample.cdm_failure), "")
     cdm = "CDM is switched off (-o cdm=off)" if formulas else "no displayed formulas on these pages"

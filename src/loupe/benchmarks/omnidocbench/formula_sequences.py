@@ -43,7 +43,7 @@ class _Sequence(NamedTuple):
 
 
 class _Sequences:
-    """What one formula may be of the lines from one on."""
+    """The sequences that one formula may be of the lines from one on."""
 
     def __init__(self, grower: _Grower, start: int) -> None:
         self.all = grower.from_(start)
@@ -150,7 +150,9 @@ def _allowed_gaps(blocks: int, lines: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Grower:
-    """What sequences are made of: of each predicted line its text, its item, and whether it is a displayed formula."""
+    """The parts that sequences are made of: of each predicted line its text, its item, and whether it is a displayed
+    formula.
+    """
 
     norms: Sequence[str]
     items: Sequence[int]
@@ -304,7 +306,7 @@ class Formulas:
         return Pair(block, lines, self.truth.edits(block, norm), max(len(self.truth.norms[block]), len(norm)))
 
     def norm(self, lines: Sequence[int]) -> str:
-        """What is compared of several lines: joined by blanks, none of which is in a formula."""
+        """Return the text that is compared for several lines: joined by blanks, none of which is in a formula."""
         return " ".join(self.predicted[line].norm for line in lines)
 
     def type(self, line: int) -> str:

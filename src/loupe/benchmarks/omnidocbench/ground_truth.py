@@ -56,7 +56,7 @@ class GroundTruth:
 
 @dataclass(slots=True)
 class _Reading:
-    """What has been read so far."""
+    """The elements that have been read so far."""
 
     blocks: dict[str, list[Block]] = field(default_factory=dict)
     doubled: list[AnnoId] = field(default_factory=list)
@@ -192,7 +192,9 @@ def _block(element: Mapping[str, Any]) -> Block:
 
 
 def _error_of(element: Mapping[str, Any]) -> str:
-    """What upstream ends with on an element that has no text, LaTeX or HTML at all; an empty one is no trouble."""
+    """Name the exception that upstream ends with on an element that has no text, LaTeX or HTML at all; an empty one is
+    no trouble.
+    """
     category = element["category_type"]
     content = {FORMULA: "latex", TABLE: "html"}.get(category, "text" if category in TEXTS else "category_type")
     return "" if content in element else "KeyError"

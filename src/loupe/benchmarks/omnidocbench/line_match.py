@@ -386,7 +386,7 @@ def sample_of(
 
 
 def _joiner(rules: Rules, *, as_array: bool) -> Callable[[Iterable[str]], str]:
-    """How several raw texts become one: texts without separator, formulas as the rows of one array."""
+    """Return the function that joins several raw texts: texts without separator, formulas as the rows of one array."""
     return (lambda raws: array_of(map(rules.bare_formula, raws))) if as_array else "".join
 
 

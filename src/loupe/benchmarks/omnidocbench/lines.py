@@ -90,7 +90,7 @@ def _looked_up(everything: Sequence[_T], kept: Sequence[_T], mode: Mode) -> Sequ
 
 
 def shifted(lines: Sequence[TruthLine] | Sequence[PredictedLine]) -> int:
-    """How many lines take order, attribute, position or category from a neighbour."""
+    """Count the lines that take order, attribute, position or category from a neighbour."""
     return sum(line.looked_up is not (line.block if isinstance(line, TruthLine) else line.source) for line in lines)
 
 
@@ -220,7 +220,7 @@ def split_item(item: Item) -> Iterator[Item]:
 
 
 def _places(content: str, found: Lines) -> list[tuple[int, int]]:
-    """Where the lines stand in a formula; the last one ends with the text behind the environment."""
+    """Return the places of the lines in a formula; the last one ends with the text behind the environment."""
     offset = max(0, content.find(found.body))
     places, reached = [], 0
     for row in rows_of(found.body):

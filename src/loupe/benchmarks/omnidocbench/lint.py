@@ -199,7 +199,7 @@ def _lines(text: str) -> list[tuple[int, int]]:
 
 
 def _split(text: str, separator: str) -> Iterator[tuple[int, int]]:
-    """Where the pieces between separators start and end."""
+    """Yield the start and end of the pieces between separators."""
     start = 0
     for piece in text.split(separator):
         yield start, start + len(piece)
@@ -207,7 +207,7 @@ def _split(text: str, separator: str) -> Iterator[tuple[int, int]]:
 
 
 def _first_and_last(text: str) -> tuple[int, int]:
-    """Where the text starts at the beginning of its first line that is not blank, and ends without blanks."""
+    """Return the start of the text at the beginning of its first line that is not blank, and ends without blanks."""
     first = len(text) - len(text.lstrip())
     return text.rfind("\n", 0, first) + 1, len(text.rstrip())
 
@@ -234,7 +234,7 @@ def _first_word(text: str, line: tuple[int, int]) -> int:
 
 
 def _joint(around: str) -> str:
-    """What takes the place of a newline; Chinese and Japanese have no blanks between words."""
+    """Return what takes the place of a newline; Chinese and Japanese have no blanks between words."""
     return "" if _CJK.match(around[:1]) or _CJK.match(around[-1:]) else " "
 
 

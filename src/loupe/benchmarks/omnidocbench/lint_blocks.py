@@ -161,7 +161,9 @@ def _is_money(text: str, inside: int, close: int) -> bool:
 
 
 def _formula_end(text: str, start: int, limit: int) -> int:
-    """Where the formula ends that begins here: before the first plain word; `start` itself if there is no formula."""
+    """Return the end of the formula that begins here: before the first plain word; `start` itself if there is no
+    formula.
+    """
     line_end = text.find("\n", start, limit)
     limit = min(limit if line_end < 0 else line_end, start + _LONGEST)
     end, depth = start, 0

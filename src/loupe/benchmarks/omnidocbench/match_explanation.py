@@ -24,7 +24,7 @@ _MISSING = Flag(
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where blocks stand on the page: regions by anno_id, and by the order that is annotated."""
+    """The places of blocks on the page: regions by anno_id, and by the order that is annotated."""
 
     regions: tuple[Region, ...]
     by_id: Mapping[AnnoId, tuple[int, ...]]

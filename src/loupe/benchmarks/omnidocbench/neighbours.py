@@ -27,7 +27,9 @@ SETTLED = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What blocks are assigned to: predictions or runs of them, and the distance of each block and each column."""
+    """The columns that blocks are assigned to: predictions or runs of them, and the distance of each block and each
+    column.
+    """
 
     runs: Sequence[range]
     distances: Distances
@@ -165,7 +167,9 @@ class BlockFit:
         self._missing = [0, *accumulate(missing)]
 
     def fit(self, index: int) -> float:
-        """How well one prediction fits somewhere in the block, as far as it matters on which side of `FITS` that is."""
+        """Return how well one prediction fits somewhere in the block, as far as it matters on which side of `FITS` that
+        is.
+        """
         line = self.runs.predicted[index]
         if line not in self._fits:
             if len(line) <= _SHORT:
@@ -189,11 +193,13 @@ class BlockFit:
         return sorted(starts, key=lambda start: (-self._probes_found(start), misplaced[start]))
 
     def _probes_found(self, index: int) -> int:
-        """How many probes of one prediction are in the block: many only where it is a part of it."""
+        """Count the probes of one prediction in the block: many only where it is a part of it."""
         return len(self.runs.probes[index]) - self._probes_missing(index, index + 1)
 
     def _probes_missing(self, start: int, stop: int) -> int:
-        """How many probes of a run are not in the block: each takes an edit at least, for they share no character."""
+        """Count the probes of a run that are not in the block: each takes an edit at least, for they share no
+        character.
+        """
         return self._missing[stop] - self._missing[start]
 
     def may_reach(self, start: int, cost: float) -> bool:

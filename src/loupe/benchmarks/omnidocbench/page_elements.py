@@ -43,7 +43,8 @@ _SCORED_TEXTS: Final = tuple(category for category in TEXTS if category not in I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedMatch:
-    """What was matched together. `sources` are the predictions in the order of the match, neither split nor filtered.
+    """The elements that were matched together. `sources` are the predictions in the order of the match, neither split
+    nor filtered.
 
     `ignored` are the samples of blocks that take their predictions before the match proper.
     """
@@ -112,7 +113,7 @@ def _chosen(
     rules: Rules,
     work: Work,
 ) -> tuple[Candidate | None, bool]:
-    """How formulas are paired, None where there are none; and whether finding that out was given up."""
+    """Choose the pairs of formulas, None if there are none; and say whether finding that out was given up."""
     if not blocks and not pool:
         return None, False
     try:
@@ -149,7 +150,7 @@ _TOLERANCE: Final = 1e-12
 
 
 class _Bounds(NamedTuple):
-    """What a span may consist of, how many pieces it has at most, and how good it must be."""
+    """The limits of a span: what it may consist of, how many pieces it has at most, and how good it must be."""
 
     categories: tuple[str, ...]
     longest: int
@@ -190,7 +191,7 @@ class _Pool:
         return text
 
     def own(self, sample: MatchedSample) -> list[int]:
-        """Which pieces a sample has, taking indices of another list for those of this one, as upstream does."""
+        """Return a sample's pieces, taking indices of another list for those of this one, as upstream does."""
         if found := sorted({index for index in sample.pred_idx if index < len(self.sources)}):
             return found
         place = sample.pred_position

@@ -35,7 +35,7 @@ _TAG = re.compile("<[^<>]*>")
 
 
 def page_flags(match: PageMatch) -> dict[str, float]:
-    """How often each flag is raised on a page; those that are not are left out."""
+    """Count how often each flag is raised on a page; those that are not are left out."""
     facts = match.facts
     zeroed = [table for table in match.table if table.latex_zeroed and table.pieces]
     found = {
@@ -84,7 +84,9 @@ def _inventions(match: PageMatch) -> Iterator[Piece]:
 
 
 def _characters(piece: Piece) -> int:
-    """How long a piece is in normal form, in which the samples are measured; of a table, the text of its cells."""
+    """Return the length of a piece in normal form, in which the samples are measured; of a table, the text of its
+    cells.
+    """
     content = piece.content
     if piece.category == "equation_isolated":
         return len(normalize_formula(content))
@@ -193,7 +195,7 @@ def flag_warnings(pages: Sequence[ScoredPage], flags: Sequence[Flag] = FLAGS) ->
 
 
 def _beside(flag: str, pages: Sequence[ScoredPage], total: float) -> str:
-    """What a figure would be without the oddity, for the flags that tell."""
+    """Return what a figure would be without the oddity, for the flags that tell."""
     flagged = [page for page in pages if flag in page.flags]
     if flag == "latex-table-zeroed":
         return _after_conversion(pages, total)
@@ -221,7 +223,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def _formulas_as_text(pages: Sequence[ScoredPage]) -> str:
-    """What becomes of them is decided over the whole run (#samples)."""
+    """Describe formulas matched with text; the whole run decides what becomes of them (#samples)."""
     if any(page.match.text_block for page in pages):
         return ", and scored as text"
     return " and in no figure at all, as upstream drops them from a run without any text of its own"
@@ -233,13 +235,13 @@ def _after_conversion(pages: Sequence[ScoredPage], tables: float) -> str:
 
 
 def _named(counts: Mapping[str, float]) -> str:
-    """How many pages, and the one with most of it; `scores.jsonl` and the report name them all."""
+    """Say how many pages, and the one with most of it; `scores.jsonl` and the report name them all."""
     most = min(counts, key=lambda name: (-counts[name], name))
     return f"1 page ({most})" if len(counts) == 1 else f"{len(counts):,} pages (most on {most})"
 
 
 def answer_faults(form: FormFacts) -> dict[str, int]:
-    """How often each fault occurs; what does not occur is left out."""
+    """Count how often each fault occurs; what does not occur is left out."""
     found = {
         "dollar-prose": form.formulas_over_paragraphs,
         "single-newline": int(form.split_by_lines and form.text_blocks > 1),
@@ -269,7 +271,7 @@ def rate_with_marks(samples: Iterable[MatchedSample], convert: Convert) -> float
 
 
 def hidden_marks(samples: Iterable[MatchedSample]) -> int:
-    """How many marks of the reference texts the official rules do not compare."""
+    """Count the marks of the reference texts that the official rules do not compare."""
     return sum(sum(map(is_mark, sample.gt)) for sample in samples if has_marks(sample.gt))
 
 

@@ -100,14 +100,14 @@ def match_page(page: Mapping[str, Any], markdown: str, *, mode: Mode = "parity",
 
 
 def _guarded(items: Sequence[Item], rules: Rules) -> Mapping[str, int] | None:
-    """How many inline formulas of an answer each guard kept (1.6)."""
+    """Count the inline formulas of an answer that each guard kept (1.6)."""
     if rules.guards is None:
         return None
     return Counter(guard for item in items if item.category == "text_all" for guard in rules.guards(item.content))
 
 
 def _conversion(blocks: Sequence[Block], items: Sequence[Item], rules: Rules) -> dict[str, Any]:
-    """What predicted tables in LaTeX would be worth that nobody converts (1.6)."""
+    """Return what predicted tables in LaTeX would be worth that nobody converts (1.6)."""
     unconverted = sum(item.category == "latex_table" for item in items)
     if not blocks or not unconverted or not rules.orders_all:
         return {}

@@ -89,7 +89,7 @@ class Piece:
 
 
 def piece_of(source: PredictedItem) -> Piece:
-    """What the report shows of an item."""
+    """Return the piece that the report shows of an item."""
     item = source.item
     return Piece(item=source.index, start=item.start, end=item.end, category=item.category, content=item.content)
 
@@ -169,7 +169,7 @@ class StolenLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormFacts:
-    """What extraction lost of an answer, or took for something else; flags and the search for faults read it.
+    """The parts of an answer that extraction lost, or took for something else; flags and the search for faults read it.
 
     Protocol: docs/protocols/omnidocbench.md#extraction.
     """
@@ -192,7 +192,7 @@ class FormFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """What flags need to know of one page, beside its samples and unscored pieces.
+    """The facts that flags need about one page, beside its samples and unscored pieces.
 
     Protocol: docs/protocols/omnidocbench.md#modes.
     """

@@ -1,4 +1,4 @@
-"""What the versions of the evaluator decide differently, side by side; all else they share.
+"""The rules that the versions of the evaluator decide differently, side by side; all else they share.
 
 Protocol: docs/protocols/omnidocbench.md and docs/protocols/omnidocbench_v16.md. `page_match.py` goes through them.
 """

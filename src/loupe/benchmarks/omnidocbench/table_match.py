@@ -231,7 +231,7 @@ def assign_table_lines(blocks: Sequence[Block], items: Sequence[Item], mode: Mod
 
 
 def _line(table: str, rules: Rules) -> str:
-    """What is compared of a table: its normal form; of what is none, the string itself."""
+    """Return the text that is compared for a table: its normal form, or the string itself if it is not a table."""
     return rules.normalize_table(table) if "<table" in table.lower() else table
 
 

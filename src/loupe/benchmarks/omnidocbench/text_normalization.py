@@ -43,12 +43,12 @@ def formulas_to_unicode(text: str, convert: Convert = convert) -> str:
 
 
 def formulas_beyond_limits(text: str) -> int:
-    """How many inline formulas stay LaTeX only because they exceed what Loupe converts (`latex_text`)."""
+    """Count the inline formulas that stay LaTeX only because they exceed what Loupe converts (`latex_text`)."""
     return sum(convert(formula.inside).beyond_limits for formula in formulas_to_convert(text))
 
 
 def inline_formulas(text: str) -> list[Piece]:
-    r"""What stands between dollars or in `\(…\)` on one line."""
+    r"""Return what is between dollars or in `\(…\)` on one line."""
     return list(pieces(text, _INLINE, one_line=True))
 
 
@@ -114,7 +114,9 @@ def guarded_formulas_to_unicode(text: str) -> str:
 
 
 def guards(text: str) -> list[str]:
-    """What keeps the inline formulas of a text from being converted: one entry for each that stays LaTeX."""
+    """Name the guards that keep the inline formulas of a text from being converted: one entry for each that stays
+    LaTeX.
+    """
     formulas = (formula.inside for formula in formulas_to_convert(without_circles(text)))
     found = (convert_guarded(latex).guard for latex in formulas if not _is_too_large(latex.strip()))
     return [guard for guard in found if guard]

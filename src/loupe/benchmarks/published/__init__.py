@@ -60,7 +60,7 @@ def _files() -> dict[str, Path]:
 
 
 def published_rows(benchmark: str, version: str = "") -> list[PublishedRow]:
-    """What is published on a benchmark, in the order of its file; with a version only what is of that version."""
+    """Return what is published on a benchmark, in the order of its file; with a version, only of that."""
     if benchmark not in published_benchmarks():
         return []
     found = convert(tomllib.loads(_files()[benchmark].read_text(encoding="utf-8")), _File)

@@ -1,1 +1,1 @@
-"""What answers of general models have around what was asked for."""
+"""Parts around the text that was asked for, in answers of general models."""

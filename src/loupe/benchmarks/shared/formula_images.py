@@ -30,7 +30,8 @@ _NAMED = 3
 
 
 class CdmOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What `scores.jsonl` keeps of one pair. `f1` is None where CDM was not computed: `failure` says what is missing.
+    """The part of one pair that `scores.jsonl` keeps. `f1` is None if CDM was not computed: `failure` says what is
+    missing.
 
     Otherwise `failure` is why the prediction was not drawn, `reference_failure` why the ground truth was not; `counted`
     is false where the official numbers leave the pair out for that.
@@ -51,7 +52,7 @@ def cdm_tools(profile: str) -> dict[str, str]:
 
 @lru_cache(maxsize=8)
 def missing_tools(profile: str) -> MissingToolError | None:
-    """What CDM lacks here, with the command that brings it; None where it can be computed."""
+    """Return what CDM lacks here, with the command that brings it; None if it can be computed."""
     from loupe.metrics.cdm.drawing.rendering import profile_named
     from loupe.metrics.cdm.drawing.tex_setup import tex_tools
 
@@ -121,7 +122,7 @@ def _outcome(found: CdmResult) -> CdmOutcome:
 def cdm_warnings(
     outcomes: Mapping[str, CdmOutcome | Mapping[str, Any]], *, profile: str, measure: str = "CDM"
 ) -> list[str]:
-    """What a reader must know of the pairs (by sample): not computed, not drawn, left out."""
+    """Warn of the pairs (by sample): not computed, not drawn, left out."""
     known = {name: convert(outcome, CdmOutcome) for name, outcome in outcomes.items()}
     absent = {name: outcome.failure for name, outcome in known.items() if outcome.f1 is None}
     found = []

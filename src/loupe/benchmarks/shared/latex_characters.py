@@ -84,7 +84,7 @@ _convert_short = lru_cache(maxsize=2048)(_convert)
 
 
 def nesting(latex: str) -> int:
-    r"""How deep braces, brackets and environments are nested at most, one added to the other."""
+    r"""Return how deep braces, brackets and environments are nested at most, one added to the other."""
     deepest, depth = dict.fromkeys("{[b", 0), dict.fromkeys("{[b", 0)
     for mark in _NESTING_MARKS.finditer(latex):
         kind = {"begin": "b", "{": "{", "[": "["}.get(mark[1] or mark[2] or "")
@@ -97,7 +97,7 @@ def nesting(latex: str) -> int:
 
 
 def pylatexenc_text(latex: str) -> str:
-    """What pylatexenc makes of a formula. Raises whatever it raises, and where it goes on without end."""
+    """Return what pylatexenc makes of a formula. Raises whatever it raises, and if it goes on without end."""
     from pylatexenc.latex2text import LatexNodes2Text
     from pylatexenc.latexnodes.parsers import LatexGeneralNodesParser
     from pylatexenc.latexwalker import LatexWalker
@@ -276,7 +276,7 @@ CLOCKS = ("today", "maketitle")
 
 
 class Macro(NamedTuple):
-    """How a macro is read and written: `arguments` is made of `{`, `[` and `*`."""
+    """The way to read and write a macro: `arguments` is made of `{`, `[` and `*`."""
 
     arguments: str
     render: Render
@@ -324,7 +324,7 @@ def macro(name: str) -> Macro | None:
 
 
 def render_of(spec: Any) -> Render | None:
-    """How a macro is written, given the texts of its arguments; None where only pylatexenc itself knows it."""
+    """Return how a macro is written, given the texts of its arguments; None where only pylatexenc itself knows it."""
     replacement = spec.simplify_repl if spec else None
     if not replacement:
         return "".join if spec and not spec.discard else lambda arguments: ""

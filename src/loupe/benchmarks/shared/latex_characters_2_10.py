@@ -126,7 +126,7 @@ def _environment(node: Environment, in_formula: bool) -> str:
 
 @cache
 def _environment_text(name: str) -> str:
-    """What becomes of an environment: `matrix`, `equation`, a pattern that puts it on lines of its own, or ""."""
+    """Return the text of an environment: `matrix`, `equation`, a pattern that puts it on lines of its own, or ""."""
     spec = contexts()[0].get_environment_spec(name)
     replacement = spec.simplify_repl if spec else None
     if callable(replacement):
@@ -180,7 +180,7 @@ def _arguments(node: Macro, in_formula: bool) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _writer(name: str) -> _Writer:
-    """How a macro is written; an unknown one is nothing. Arguments that it does not show are not looked at."""
+    """Return how a macro is written; an unknown one is nothing. Arguments that it does not show are not looked at."""
     if name in _WRITERS:
         return _WRITERS[name]
     spec = contexts()[0].get_macro_spec(name)

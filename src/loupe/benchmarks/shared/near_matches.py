@@ -20,7 +20,7 @@ _LENGTH_BITS, _DISTANCE_BITS = 24, 16
 
 @dataclass(frozen=True, slots=True)
 class NearMatches:
-    """Where the first and the last group of matches start."""
+    """The starts of the first and the last group of matches."""
 
     first: int
     last: int
@@ -156,7 +156,7 @@ class _Automaton:
         return self._state(frozenset([(skipped + 1, skipped)])), None
 
     def read(self, state: _State, char: str, *, last: bool = False) -> tuple[_State | None, int | None]:
-        """What follows a state after a character, and the least distance of a match that ends with it."""
+        """Return the state after a character, and the least distance of a match that ends with it."""
         following = {after for way in state.ways for after in self._after(*way, char, last=last)}
         ended = min((distance for read, distance in following if read == len(self._wanted)), default=None)
         ways = frozenset(way for way in following if way[0] < len(self._wanted))

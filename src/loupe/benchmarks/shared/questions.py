@@ -89,7 +89,7 @@ def ask(question: str, prompts: Mapping[str, str], variant: Variant, prompt: Pro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSet:
-    """Where a set keeps what. Of several names for a field the first that is there counts.
+    """The places where a set keeps its fields. Of several names for a field the first that is there counts.
 
     `config` is the folder of the set in a hub repository with several. `key` is the id; a row without one is known by
     its place. `group` says what belongs together (a document; "image": the same picture), `tags` are fields by the name
@@ -404,7 +404,8 @@ def reference_text(sample: Sample) -> str:
 
 
 def _submission(key: str, answers: Iterable[tuple[Sample, str]]) -> list[dict[str, Any]]:
-    """What the official server takes: a list of objects with the id, as a number where it is one, and the answer.
+    """Return what the official server takes: a list of objects with the id, as a number where it is one, and the
+    answer.
 
     Raises UsageError for questions whose answers are public: no server scores these.
     """

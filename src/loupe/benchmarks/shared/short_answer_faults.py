@@ -30,7 +30,7 @@ def _kept(text: str, start: int, end: int) -> Sequence[Edit]:
 
 
 def _lead_in(text: str) -> Sequence[Edit]:
-    """What comes before the answer that the last line names ("The answer is", "ANSWER:")."""
+    """Return what comes before the answer that the last line names ("The answer is", "ANSWER:")."""
     stripped = text.rstrip()
     start = stripped.rfind("\n") + 1
     line = stripped[start:]

@@ -21,7 +21,7 @@ _LONGEST_RUN = re.compile("[\u4e00-\u9fd5]{2000}")
 
 
 class Segmenter(Protocol):
-    """What we use of jieba."""
+    """The part of jieba that we use."""
 
     def lcut(self, sentence: str, /) -> list[str]:
         """The words of a sentence; blanks and punctuation are words, too."""

@@ -1,1 +1,1 @@
-"""What single models write instead of a page, made into a page as their own software does; steps of `STEPS`."""
+"""Turn what single models write instead of a page into a page as their own software does; steps of `STEPS`."""

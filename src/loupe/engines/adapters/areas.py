@@ -1,4 +1,4 @@
-"""Where an engine says that the parts of a page stand: beside its answer, or in marks inside it (docs/report.md).
+"""Find where an engine says that the parts of a page stand: beside its answer, or in marks inside it (docs/report.md).
 
 Beside it: `regions` of layout pipelines, `lines` of OCR engines. Inside: grounding marks of DeepSeek-OCR, box tokens of
 MinerU's model, and JSON with boxes (dots.ocr, Qwen-VL). All of it is model output: what is no box is left out.
@@ -42,7 +42,7 @@ class Areas:
 
 
 def areas_of(text: str, response: Mapping[str, Any] | None) -> Areas | None:
-    """What an answer tells of the places of its parts; None where it tells nothing."""
+    """Return what an answer tells of the places of its parts; None if it tells nothing."""
     known = response or {}
     if found := stored_regions(known):
         return _collected(_regions(found))

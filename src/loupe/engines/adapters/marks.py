@@ -63,7 +63,7 @@ def grounding(text: str) -> Iterator[tuple[str, list[float]]]:
 
 
 def _one_round(text: str) -> str:
-    """What the script does after each block: shorten runs of empty lines a little and drop centring tags.
+    """Do what the script does after each block: shorten runs of empty lines a little and drop centring tags.
 
     Kept as it is: a page without any block keeps its empty lines and its `<center>`, and of a long run of empty lines
     the more are left the fewer blocks there are.

@@ -132,7 +132,7 @@ def _json(text: str) -> object:
 
 
 def _json_at_start(text: str) -> object:
-    """What stands at the start of a text, as far as it is whole."""
+    """Return the JSON at the start of a text, as far as it is whole."""
     try:
         return json.JSONDecoder().raw_decode(text)[0]
     except (ValueError, RecursionError):

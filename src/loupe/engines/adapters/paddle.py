@@ -116,7 +116,7 @@ def _elements(row: _Row, following: _Row) -> tuple[list[str], list[int]]:
 
 
 def _run(row: _Row, column: int) -> int:
-    """How many positions from here on belong to a cell on their left."""
+    """Count the positions from here on that belong to a cell on their left."""
     end = column
     while end < len(row) and row[end][0] in _ACROSS:
         end += 1
@@ -124,7 +124,7 @@ def _run(row: _Row, column: int) -> int:
 
 
 def _run_down(rows: Sequence[_Row], row: int, column: int) -> int:
-    """How many positions from here on belong to a cell above them."""
+    """Count the positions from here on that belong to a cell above them."""
     end = row
     while end < len(rows) and rows[end][column][0] in _DOWN:
         end += 1
@@ -195,7 +195,7 @@ def truncate_repetition(text: str, least: int) -> str:
 
 
 def _start_of_repeated_end(line: str) -> int | None:
-    """Where the unit that the line ends with five times begins to stand, if its copies are more than half of it.
+    """Return the start of the unit that the line ends with five times, if its copies are more than half of it.
 
     Of all units the longest counts, whatever share of the line its copies make.
     """

@@ -32,7 +32,7 @@ _STORED_APART = {"content", "reasoning", "reasoning_content"}
 
 
 class Message(msgspec.Struct):
-    """What was said. `content` is a text, null, or a list of parts."""
+    """The message of an answer. `content` is a text, null, or a list of parts."""
 
     content: Any = None
     reasoning_content: Any = None
@@ -77,7 +77,7 @@ class _FirstChoice(msgspec.Struct, array_like=True):
 
 
 class _Outline(msgspec.Struct):
-    """Where things stand in an answer: nothing is decoded yet, so nothing takes memory."""
+    """The places of things in an answer: nothing is decoded yet, so nothing takes memory."""
 
     choices: _FirstChoice | None = None
     usage: msgspec.Raw = msgspec.Raw(b"null")
@@ -89,7 +89,7 @@ class _Outline(msgspec.Struct):
         return (choice.message or choice.delta if choice else None) or _OutlineMessage()
 
     def texts(self) -> dict[str, msgspec.Raw]:
-        """What is said, as far as it is plain text."""
+        """The texts of the answer, as far as they are plain."""
         said = {name: getattr(self.message, name) for name in ("content", "reasoning_content", "reasoning")}
         return {name: raw for name, raw in said.items() if bytes(memoryview(raw)[:1]) == b'"'}
 
@@ -125,7 +125,7 @@ def read_answer(body: bytes, content_type: str) -> Output:
 
 
 def error_message(body: bytes) -> str:
-    """What a failing server says, in one line: OpenAI's `error.message`, FastAPI's `detail`, or the body itself."""
+    """Return a failing server's words in one line: OpenAI's `error.message`, FastAPI's `detail`, or the body itself."""
     try:
         raw = decode_json(body) if len(body) <= _LONG_LINE else None
     except _UNREADABLE:
@@ -293,7 +293,7 @@ def _has_words(event: Buffer) -> bool:
 
 
 def _events(body: bytes) -> Iterator[Buffer]:
-    """What the events of a stream say, one after the other; a long one is not copied."""
+    """Yield what the events of a stream say, one after the other; a long one is not copied."""
     for line in _DATA_LINE.finditer(body):
         start, end = line.span(1)
         yield memoryview(body)[start:end] if end - start > _LONG_LINE else body[start:end].strip()

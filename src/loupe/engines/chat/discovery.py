@@ -1,4 +1,4 @@
-"""Which OpenAI-compatible server is asked: the one that is written, else a variable's, else the one on this machine.
+"""Find the OpenAI-compatible server to ask: the one that is written, else a variable's, else the one on this machine.
 
 Source: docs/protocols/engines.md#discovery. Only loopback is probed, all ports at once; 401 and 403 count as found.
 """
@@ -55,7 +55,7 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait for a connection, and for a whole answer."""
+    """The time to wait for a connection, and for a whole answer."""
 
     connect: float = 0.5
     total: float = 2.0
@@ -79,7 +79,7 @@ class Endpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """What kind of program a server is, as far as it tells; `loaded` is the model it has in memory."""
+    """The kind of program that a server is, as far as it tells; `loaded` is the model it has in memory."""
 
     kind: str = "unknown"
     version: str = ""
@@ -281,7 +281,7 @@ def _describe(endpoint: Endpoint) -> str:
 
 
 async def identify(session: aiohttp.ClientSession, endpoint: Endpoint, patience: Patience = Patience()) -> Server:
-    """Which server program this is. SGLang and llama-server also answer Ollama's questions, so they are asked first."""
+    """Identify the server program. SGLang and llama-server also answer Ollama's questions, so they are asked first."""
     name, _, version = endpoint.server.partition("/")
     paths = ("/get_server_info", "/server_info", "/props", "/version", "/api/version", "/health", "/api/ps")
     answers = await asyncio.gather(

@@ -120,7 +120,7 @@ def key_for(addresses: Addresses, own: str, environment: Mapping[str, str]) -> s
 
 
 def key_hint(addresses: Addresses, own: str, environment: Mapping[str, str]) -> str:
-    """What to do where these servers refuse the key: the variable that is sent to them, and which one is not."""
+    """Say what to do if these servers refuse the key: the variable that is sent to them, and which one is not."""
     names = key_variables(addresses, own, environment)
     sent = next((name for name in names if environment.get(name, "").strip()), names[-1] if names else GIVEN_KEY)
     kept = [] if own in names else [name for name in _SERVER_OF if environment.get(name, "") and name not in names]
@@ -239,7 +239,7 @@ def is_listed(model: str, listed: Sequence[str]) -> bool:
 
 
 def server_facts(model: str, found: Sequence[Found], silent: Sequence[str] = ()) -> dict[str, str]:
-    """What run.json keeps about the servers, and where else (`silent`) one may come to answer.
+    """Return what run.json keeps about the servers, and where else (`silent`) one may come to answer.
 
     Where several differ, each fact has all values, and `servers_differ` says which server has which.
     """
@@ -273,13 +273,15 @@ def asked_at(facts: Mapping[str, str]) -> Addresses:
 
 
 def chosen_server(facts: Mapping[str, str]) -> str:
-    """Which server is asked, and why, for people; "" where command line or profile name it, or there is none."""
+    """Say which server is asked, and why, for people; "" if command line or profile name it, or there is none."""
     source = facts.get("base_url_from", "")
     return f"asking {facts['base_url']}, {source if source == FOUND else f'named by {source}'}" if source else ""
 
 
 def unlisted_model(facts: Mapping[str, str]) -> str:
-    """What to say of servers that do not list the model that they were asked for; "" where they do, or list none."""
+    """Return the message about servers that do not list the model that they were asked for; "" if they do, or list
+    none.
+    """
     listed = facts.get("models_listed")
     return (
         f"the server does not list {facts['model']!r}, only: {listed}; it may have answered with that" if listed else ""
@@ -378,7 +380,7 @@ class EndpointPool:
         place.out_until = 0.0
 
     def status(self) -> str:
-        """How many servers are out, in words; nothing while all are in."""
+        """Say how many servers are out; nothing while all are in."""
         out = sum(place.is_out for place in self.places)
         return f"{out} of {len(self.places)} servers out" if out and len(self.places) > 1 else ""
 
@@ -435,7 +437,7 @@ class Offer:
 
 
 async def offer_of(settings: Settings) -> Offer:
-    """What the first server of these settings offers, asked with the key that its pages would be sent with.
+    """Return what the first server of these settings offers, asked with the key that its pages would be sent with.
 
     Nothing where it cannot be asked: the engine asks again when it opens, and then says what is wrong.
     """

@@ -49,7 +49,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """How servers are asked: `timeout` is for a whole answer, `connect_timeout` for a connection, in seconds.
+    """The way to ask servers: `timeout` is for a whole answer, `connect_timeout` for a connection, in seconds.
 
     `most` bytes are read of an answer. No error has a key in it; `key_hint` says what to do where a key is refused.
     """
@@ -106,7 +106,7 @@ _AZURE = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(slots=True)
 class _Connection:
-    """What is known of the connection of one request."""
+    """The facts known about the connection of one request."""
 
     used_before: bool = False
 

@@ -76,7 +76,7 @@ class AnswerMemory:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """What is read in this block counts until its end."""
+        """Count what is read in this block until its end."""
         key = object()
         before = _current.set((self, key))
         try:

@@ -1,4 +1,4 @@
-"""What a failing HTTP answer means: which error it becomes, whether trying again helps, and how long to wait.
+"""Meaning of a failing HTTP answer: which error it becomes, whether trying again helps, and how long to wait.
 
 Source: docs/protocols/engines.md#outcomes and #retries.
 """
@@ -161,7 +161,7 @@ def check_wait(error: TransientEngineError) -> None:
 
 
 def fitting_max_tokens(message: str, asked: int) -> int | None:
-    """How many tokens may be asked for after a refusal of too many, None if the message does not say.
+    """Return how many tokens may be asked for after a refusal of too many, None if the message does not say.
 
     >>> fitting_max_tokens("maximum context length is 100 tokens. However, you requested 130 (80 in the messages)", 50)
     19

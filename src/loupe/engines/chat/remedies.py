@@ -1,4 +1,4 @@
-"""What a person can do about a failed sample, by its outcome and what the engine said. Each begins with a verb."""
+"""Remedies for a failed sample, by its outcome and what the engine said. Each begins with a verb."""
 
 from __future__ import annotations
 

@@ -106,7 +106,9 @@ class Settings(Profile, frozen=True, kw_only=True):
         return fixed | {key: digest_of([value])[:8] for key, value in long.items() if value is not None}
 
     def defining(self) -> dict[str, Any]:
-        """Where a server stands, and how long we wait for it, changes no answer; one that we start says what does."""
+        """The settings that define answers, without a server's place and our patience; a server that we start says its
+        own.
+        """
         skipped = {"base_url", "api_key_env", "connect_timeout", *_STARTED_SERVER, "unproven"}
         if self.answer_from == "content":
             skipped.add("answer_from")  # runs of older versions do not have it

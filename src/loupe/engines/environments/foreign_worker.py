@@ -82,7 +82,7 @@ def load(path: str, options: dict[str, Any]) -> Callable[[Any], Any]:
 
 
 def facts(packages: list[str]) -> dict[str, str]:
-    """What is recorded of the environment; a run is continued with the same only."""
+    """Return what is recorded of the environment; a run is continued with the same only."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
 
 

@@ -159,7 +159,7 @@ def _refused(said: str, command: list[str]) -> WriteError | None:
 
 
 def _reason(said: list[str]) -> str:
-    """What uv complained of, without what it did before."""
+    """Return what uv complained of, without what it did before."""
     words = [line for line in said if line and not line.startswith(("Using", "Creating", "Activate", "Resolved"))]
     return " ".join(words)[:600] or "no message"
 

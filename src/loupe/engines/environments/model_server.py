@@ -92,7 +92,7 @@ async def one_server(base_url: str | Sequence[str], usual: str = "") -> FoundSer
 
 
 async def _facts(server: FoundServer, model: str, *, start: str) -> dict[str, str]:
-    """What is known of the server; `start` is the command that starts one."""
+    """Return what is known of the server; `start` is the command that starts one."""
     async with open_client() as session:
         endpoint = await probe(session, server.url)
     if endpoint is None:

@@ -192,7 +192,7 @@ class Settings(Profile, frozen=True, kw_only=True):
         return [gpu.strip() for gpu in self.gpus.split(",") if gpu.strip()]
 
     def signature(self) -> dict[str, str]:
-        """What the page is given as, and the packages that decide the text."""
+        """The form in which the page is given, and the packages that decide the text."""
         image = f"dpi{self.dpi:g}" + (f"longest{self.longest}" if self.longest else "")
         how = "+".join(image if each == "image" else f"pdf{'' if each == 'page' else 's'}" for each in self.reads)
         packages = "+".join(f"{name}{version}" for name, version in self.pins.items())
@@ -235,7 +235,7 @@ _FOLDER = re.compile(r"(?P<name>[a-z0-9][a-z0-9_-]*)-[0-9a-f]{12}")
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """What an environment was made of: the Python in it, the digest of its lock, bytes on disk, seconds to make it."""
+    """The parts of an environment: the Python in it, the digest of its lock, bytes on disk, seconds to make it."""
 
     environment: str
     python: str
@@ -258,7 +258,7 @@ class Environment:
 
     @property
     def record(self) -> Record | None:
-        """What was installed; None where it was not, or not to the end, or where its Python has gone."""
+        """The record of what was installed; None if it was not, or not to the end, or if its Python has gone."""
         return _record(self.folder)
 
     @property

@@ -79,7 +79,8 @@ class Region(msgspec.Struct, kw_only=True):
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """What comes back: facts after loading, a text, the texts of a document's pages, lines on a picture, or an error.
+    """The answer that comes back: facts after loading, a text, the texts of a document's pages, lines on a picture, or
+    an error.
 
     `size` is the page's width and height in the units of `lines` or `regions`. `counts` is kept with the answer.
     `finish_reason` is null if the package does not say how the text ended.

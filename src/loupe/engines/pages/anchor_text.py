@@ -111,7 +111,7 @@ def _images_of(page: Any) -> frozenset[str]:
 
 
 class _Found:
-    """What pypdf says while it goes through a page."""
+    """The text that pypdf reports while it goes through a page."""
 
     def __init__(self, images: frozenset[str]) -> None:
         self._images = images

@@ -38,7 +38,7 @@ LONGEST_DECODING = 60.0
 
 
 class _Order(msgspec.Struct):
-    """What is to be done with a page; travels as the prompt of a request."""
+    """The work to be done with a page; travels as the prompt of a request."""
 
     task: Literal["encode", "file", "pdf", "cut", "anchor", "count"]
     rule: ImageRule | None = None
@@ -80,11 +80,13 @@ class PageReader:
         return Path((await self._ask(source, _Order(task="cut", folder=str(folder)))).text)
 
     async def anchor_text(self, source: PageSource) -> str:
-        """What stands on the page and where, for a prompt. Raises PageError, also if that takes too long or crashes."""
+        """Return the texts on the page with their places, for a prompt. Raises PageError, also if that takes too long
+        or crashes.
+        """
         return (await self._ask(source, _Order(task="anchor"))).text
 
     async def count(self, path: Path) -> int:
-        """How many pages a document has. Raises PageError, also if finding out takes too long or crashes."""
+        """Count the pages of a document. Raises PageError, also if finding out takes too long or crashes."""
         return int((await self._ask(path, _Order(task="count"))).text)
 
     async def _ask(self, source: PageSource, order: _Order) -> Output:

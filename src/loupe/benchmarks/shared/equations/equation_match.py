@@ -25,7 +25,7 @@ class UndecidedError(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """How many candidates the searches of one test may still examine."""
+    """The number of candidates that the searches of one test may still examine."""
 
     left: int = MOST_WORK
 
@@ -122,7 +122,7 @@ class _Search:
         return lost
 
     def _taken(self, symbol: int, candidates: _Candidates) -> list[int]:
-        """What one symbol certainly is assigned to, no other can be."""
+        """Return the candidates that are certainly assigned to one symbol, so to no other."""
         if len(candidates[symbol]) != 1:
             return []
         others = self._same[self._text[symbol]]
@@ -224,7 +224,7 @@ def characters(texts: Sequence[str]) -> str:
 
 
 def presentation(mathml: str) -> str:
-    r"""What is in `semantics` but the annotation, without spaces, also those in tags.
+    r"""Return what is in `semantics` except the annotation, without spaces, also those in tags.
 
     >>> presentation("<math><semantics><mrow><mi>x</mi></mrow><annotation>x</annotation></semantics></math>")
     '<mrow><mi>x</mi></mrow>'

@@ -96,7 +96,7 @@ DEVIATIONS = (
 
 
 class Rules(NamedTuple):
-    """How a variant gets fields out of an answer, and how it compares two texts."""
+    """The rules by which a variant reads fields from an answer and compares two texts."""
 
     read: Callable[[str, Sequence[str]], Reading]
     similarity: Callable[[str, str], float]
@@ -187,7 +187,7 @@ def _rule(value: float, given: str, wanted: str) -> str:
 
 
 def variant_tags(variant: Variant) -> dict[str, str]:
-    """What a sample carries to be scored by a variant; the default has no tag and makes no slice."""
+    """Return the tags that a sample carries to be scored by a variant; the default has no tag and makes no slice."""
     return {} if variant == OFFICIAL else {"variant": variant}
 
 

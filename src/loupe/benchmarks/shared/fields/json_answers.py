@@ -23,7 +23,7 @@ _QUICK_REPAIR = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer says: texts by field name, whether JSON was found, and where each field came from.
+    """The content of an answer: texts by field name, whether JSON was found, and where each field came from.
 
     `cut`: the answer was too long to be repaired whole.
     """
@@ -40,7 +40,7 @@ def json_repair_version() -> str:
 
 
 def answer_tools() -> dict[str, str]:
-    """What else than Loupe decides about scores."""
+    """Return the tools besides Loupe that decide about scores."""
     return installed("json_repair")
 
 
@@ -102,7 +102,9 @@ def is_dear(answer: str) -> bool:
 
 
 def _bounded(answer: str) -> str:
-    """What is repaired: the answer, or its beginning if JSON opens it, else both ends; reasoning stands before JSON."""
+    """Return the part to repair: the answer, or its beginning if JSON opens it, else both ends; reasoning stands before
+    JSON.
+    """
     if not is_cut(answer):
         return answer
     if answer.lstrip().startswith(("{", "[", "```")):

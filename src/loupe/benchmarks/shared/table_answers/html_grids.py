@@ -143,7 +143,7 @@ def parse_html(source: str) -> BeautifulSoup:
 
 
 class BoundedTreeBuilder(HTMLParserTreeBuilder):
-    """What BeautifulSoup takes as its `builder`; parsing raises TableTooLargeError where it is stopped."""
+    """A `builder` for BeautifulSoup; parsing raises TableTooLargeError if it is stopped."""
 
     def feed(self, markup: Any, *_: Any) -> None:
         """Parse a page."""

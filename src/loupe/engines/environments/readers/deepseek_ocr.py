@@ -145,7 +145,7 @@ class Generation:
         return produced
 
     def finish_reason(self, end: int) -> str:
-        """How the last answer ended: "stop" with the end token, else "length"."""
+        """The end of the last answer: "stop" with the end token, else "length"."""
         ended = self.output_tokens[-1:] == [end] or len(self.output_tokens) < self.options["max_tokens"]
         return "stop" if ended else "length"
 

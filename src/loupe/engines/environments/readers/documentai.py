@@ -27,7 +27,7 @@ OUTCOMES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] 
 
 
 class ServiceError(Exception):
-    """What the service said; `outcome` tells Loupe what to make of it."""
+    """The error that the service reported; `outcome` tells Loupe what to make of it."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {error}")

@@ -26,7 +26,7 @@ class CloudError(Exception):
 
 
 class Complaints(logging.Handler):
-    """What the package only writes to its log; `broken`: that the layout of the page was not found."""
+    """The complaints that the package only writes to its log; `broken`: that the layout of the page was not found."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -77,7 +77,7 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
 
 
 def own_config(options: dict[str, Any]) -> dict[str, Any]:
-    """What is not as in the package's config.yaml. Its cloud is off, and has no address and no key."""
+    """Return what is not as in the package's config.yaml. Its cloud is off, and has no address and no key."""
     if "maas" in options["config"] or "maas" in options["config"].get("pipeline", {}):
         raise CloudError("config.pipeline.maas: that is the vendor's cloud, and Loupe sends no document there")
     base = (options["base_url"] or "http://127.0.0.1:8080/v1").rstrip("/")
@@ -114,7 +114,7 @@ def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer(result: Any, skipped: Any, complaints: Complaints) -> dict[str, Any]:
-    """What the package found on one page. Raises RuntimeError if no page was read, or if every region failed.
+    """Return what the package found on one page. Raises RuntimeError if no page was read, or if every region failed.
 
     A region that failed is null in the package's raw result, as one that is not read (`skipped`) is, and is missing
     from its text without a word; one that was read and is empty is "". A layout model that failed leaves a page without

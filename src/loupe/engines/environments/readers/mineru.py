@@ -101,7 +101,7 @@ def backends(options: dict[str, Any]) -> tuple[Callable[[str], dict[str, Any]], 
 
 
 def written(folder: Path) -> dict[str, Any]:
-    """What `do_parse` left: OUT/page/METHOD/page.md and its content list. The way decides what METHOD is called."""
+    """Return what `do_parse` left: OUT/page/METHOD/page.md and its content list. The way decides METHOD."""
     found = sorted(folder.glob("page/*/page.md"))
     if len(found) != 1:
         raise RuntimeError(f"mineru wrote {len(found)} Markdown files for one page")
@@ -154,7 +154,9 @@ def tiers(options: dict[str, Any]) -> tuple[Callable[[str], dict[str, Any]], dic
 
 
 class Files:
-    """Where the package saves a result. Saved, its Markdown names pictures; else it holds them, megabytes of base64."""
+    """The folder where the package saves a result. Saved, its Markdown names pictures; else it holds them, megabytes of
+    base64.
+    """
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}

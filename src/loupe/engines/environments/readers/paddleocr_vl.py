@@ -39,7 +39,7 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
 
 
 def answer(result: Any) -> dict[str, Any]:
-    """What the package found on one page. Raises TypeError if its result has no text."""
+    """Return what the package found on one page. Raises TypeError if its result has no text."""
     text = result.markdown["markdown_texts"]
     if not isinstance(text, str):
         raise TypeError(f"paddleocr gave {type(text).__name__} as the text of a page, not a str")

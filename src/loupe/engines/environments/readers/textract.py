@@ -26,7 +26,7 @@ Block = dict[str, Any]
 
 
 class ServiceError(Exception):
-    """What the service said; `outcome` tells Loupe what to make of it."""
+    """The error that the service reported; `outcome` tells Loupe what to make of it."""
 
     def __init__(self, message: str, outcome: str) -> None:
         super().__init__(message)

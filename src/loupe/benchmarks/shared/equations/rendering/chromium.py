@@ -70,7 +70,7 @@ def chromium_program() -> str:
 
 @lru_cache(maxsize=1)
 def chromium_version() -> str:
-    """What the browser says of itself."""
+    """Return the version that the browser reports."""
     try:
         done = said_by([chromium_program(), "--version"])
         done.check_returncode()

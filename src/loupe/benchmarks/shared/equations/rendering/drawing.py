@@ -30,7 +30,7 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PicturedGlyph(msgspec.Struct, frozen=True, array_like=True):
-    """Where the text of a span begins, on which baseline, and in which type."""
+    """The place where the text of a span begins, on which baseline, and in which type."""
 
     x: float
     baseline: float
@@ -75,7 +75,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
 
 def refused_unseen(equation: str) -> str:
-    """Why an equation is not even shown to KaTeX; empty where it is."""
+    """Explain why an equation is not even shown to KaTeX; empty if it is."""
     if len(equation) > LONGEST_EQUATION:
         return f"{len(equation)} characters, more than {LONGEST_EQUATION}"
     try:

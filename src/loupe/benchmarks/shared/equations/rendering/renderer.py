@@ -65,7 +65,7 @@ class Renderer:
 
     @contextmanager
     def one_sample(self) -> Iterator[None]:
-        """What is lost, or was lost in preparing, stays so for one sample; the next one tries again."""
+        """Keep what is lost, or was lost in preparing, for one sample; the next one tries again."""
         self._asked.clear()
         try:
             yield
@@ -150,7 +150,7 @@ def check_mathml_tools() -> None:
 
 
 def mathml_versions() -> dict[str, str]:
-    """What makes MathML, by name, empty where it cannot."""
+    """Return the versions of what makes MathML, by name, empty if it cannot."""
     try:
         check_mathml_tools()
     except MissingToolError:
@@ -170,7 +170,7 @@ def check_tools() -> None:
 
 
 def renderer_versions() -> dict[str, str]:
-    """What draws, by name, empty for what is not here. Whatever can move a box is part of it."""
+    """Return the versions of what draws, by name, empty for what is not here. Whatever can move a box is part of it."""
     try:
         return dict(_complete_versions())
     except MissingToolError:
@@ -231,7 +231,7 @@ class _LostError(Exception):
 
 @dataclass(slots=True)
 class _Patience:
-    """How many hangs and crashes one call still bears."""
+    """The number of hangs and crashes that one call still bears."""
 
     hangs: int = _MOST_HANGS
     crashes: int = _MOST_CRASHES
@@ -278,7 +278,7 @@ class EquationBrowser:
         self._function = files(__package__).joinpath(function).read_text(encoding="utf-8")
 
     def draw(self, equations: Sequence[str], *, measured: bool = False) -> list[Drawing]:
-        """What becomes of each equation; with boxes if `measured`. Raises LoupeError if no browser can be started."""
+        """Draw each equation; with boxes if `measured`. Raises LoupeError if no browser can be started."""
         with self._asking:
             return self._wait(self._draw(equations, measured))
 
