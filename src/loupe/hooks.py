@@ -21,7 +21,7 @@ The groups:
 - `verify_cases`: a package whose folder holds cases for `loupe verify` (`<benchmark>.jsonl`, as in `verify_cases/`);
 - `report_pictures`: a function of a group of runs and of a function from sample to address that gives HTML (`Markup`)
   for the report, "" for none;
-- `result_tables`: a function of a `Result` that gives tables (`Section`) to show below its own;
+- `result_tables`: a function of a `Result` that gives tables (`loupe.results.tables.record`) to show below its own;
 - `result_notes`: a function of the folder of a run that gives lines for a person, said under its result.
 """
 

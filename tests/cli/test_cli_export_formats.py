@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loupe.results.spreadsheet_cells import csv_lines, tab_separated_line
+from loupe.results.tables.spreadsheet_cells import csv_lines, tab_separated_line
 from loupe.runs.folder import RunFolder
 from tests.support.command_line import complaint, loupe, make_folder
 

@@ -13,7 +13,8 @@ from markdown_it import MarkdownIt
 
 from loupe.results.comparing.records import Compared, Regression, RunRow
 from loupe.results.exports.junit import MOST_FAILED, junit_xml, run_suite
-from loupe.results.exports.markdown import block, code, comparison_markdown, example, table
+from loupe.results.exports.markdown import block, comparison_markdown, example
+from loupe.results.tables.files import code, pipe_table
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Failure, Result
 from tests.support.command_line import complaint, loupe, make_folder
@@ -172,7 +173,7 @@ def test_what_too_few_samples_leave_open_is_not_called_a_pass(tmp_path: Path) ->
 
 @given(st.text(alphabet=st.sampled_from("`|\\ \n\ra<@#[]()!*_~$"), max_size=30))
 def test_no_text_leaves_its_code_span_or_block(text: str) -> None:
-    made = table(("a", "b"), [(code(text), "1")])
+    made = pipe_table(("a", "b"), [(code(text), "1")])
     tokens = MarkdownIt("commonmark").enable("table").parse(made)
     cells = [token.children or [] for token in tokens if token.type == "inline"]
     assert [[child.type for child in cell] for cell in cells] == [["text"], ["text"], ["code_inline"], ["text"]]

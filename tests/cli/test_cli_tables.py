@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from loupe.cli.shared.terminal_tables import fitted, rich_tables, tab_separated
 from loupe.errors import UsageError
 from loupe.results.headline import format_headline
-from loupe.results.sections import (
-    Section,
-    failed_count,
-    format_margin,
-    format_value,
-    result_sections,
-)
+from loupe.results.sections import failed_count, format_margin, format_value, result_sections
 from loupe.results.slices import slices_section
+from loupe.results.tables.record import Table
+from loupe.results.tables.terminal import fitted, rich_tables, tab_separated
 from loupe.types import Estimate, Failure, Result
 
 RESULT = Result(
@@ -208,7 +203,7 @@ def test_values_without_an_interval_are_named() -> None:
 
 def test_the_path_of_a_run_is_never_broken() -> None:
     path = "runs/an-engine-with-a-long-name/and-a-folder-with-a-long-name"
-    section = Section(title="", header=("engine", "run"), rows=[("reader " * 9, path)])
+    section = Table(title="", header=("engine", "run"), rows=[("reader " * 9, path)])
     stream = io.StringIO()
     for renderable in rich_tables([section], 50):
         Console(file=stream, width=50).print(renderable, crop=False)
@@ -224,7 +219,7 @@ def test_no_column_is_lost_in_a_narrow_terminal_and_no_number_folded(
 ) -> None:
     header = ["engine", *(f"{name} n{number}".strip() for number, (name, _) in enumerate(columns))]
     rows = [[f"an-engine-{row}", *(cell for _, cell in columns)] for row in range(2)]
-    section = Section(title="all", header=header, rows=rows)
+    section = Table(title="all", header=header, rows=rows)
     parts = list(fitted([section], width))
     assert [name for part in parts for name in part.header[1:]] == header[1:]
     assert all(part.header[0] == "engine" and len(part.rows) == 2 for part in parts)

@@ -13,14 +13,15 @@ import loupe
 from loupe.benchmarks import benchmark_id
 from loupe.cli import main
 from loupe.cli.runs import describe
-from loupe.cli.shared.terminal_tables import fitted
 from loupe.errors import UsageError
 from loupe.files.folder import Folder
 from loupe.pipeline.packs import unpack, write_pack
 from loupe.results.group_titles import run_names
 from loupe.results.groups import Group, group_runs
 from loupe.results.reproduction import checked_run, finished_runs
-from loupe.results.sections import Section, format_estimate, format_margin
+from loupe.results.sections import format_estimate, format_margin
+from loupe.results.tables.record import Table
+from loupe.results.tables.terminal import fitted
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
 from loupe.types import Estimate
@@ -49,7 +50,7 @@ def test_runs_of_one_engine_are_told_apart_by_what_differs_in_their_paths(
 
 def test_every_part_of_a_table_that_is_cut_names_its_rows() -> None:
     numbers = [f"{place}00000000" for place in range(8)]
-    section = Section(title="t", header=("rank", "engine", *"abcdefgh"), rows=[("1", "reader", *numbers)], keys=2)
+    section = Table(title="t", header=("rank", "engine", *"abcdefgh"), rows=[("1", "reader", *numbers)], keys=2)
     parts = list(fitted([section], 40))
     assert len(parts) > 2 and all(tuple(part.rows[0][:2]) == ("1", "reader") for part in parts)
     assert [cell for part in parts for cell in part.rows[0][2:]] == numbers

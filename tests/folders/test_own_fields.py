@@ -20,10 +20,10 @@ from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.normalization import Comparison
 from loupe.benchmarks.folders.own.scorers import class_figures
 from loupe.cli.init import ask
-from loupe.cli.shared.terminal_tables import tab_separated
 from loupe.errors import UsageError
 from loupe.results.class_tables import class_sections
 from loupe.results.sections import result_sections
+from loupe.results.tables.terminal import tab_separated
 from loupe.types import Prediction, Result, SampleScores, Scored
 
 Make = Callable[..., Path]

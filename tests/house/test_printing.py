@@ -21,7 +21,7 @@ from loupe.cli.shared.progress import _block
 from loupe.cli.shared.text_only import guarded
 from loupe.inference.progress import Progress
 from loupe.results.control_characters import one_paragraph, printable, printable_json
-from loupe.results.sections import Section
+from loupe.results.tables.record import Table
 
 SOURCE = Path(loupe.__file__).parent
 #: The modules that may touch the streams: two of the command's, and the line of progress of `loupe.run`.
@@ -122,7 +122,7 @@ def test_a_name_with_line_breaks_prints_on_one_line_wherever_it_goes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evil = "one\nhint: rm -r ~\r\nerror: x\u2028hint: y"
-    section = Section(title=evil, header=[evil, "n"], rows=[[evil, "1"], [evil, evil]], winner=0)
+    section = Table(title=evil, header=[evil, "n"], rows=[[evil, "1"], [evil, evil]], winner=0)
     with guarded():
         complain("error:", "red", evil)
         show_error(evil, evil, [evil, evil])

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from loupe.cli.shared.terminal_tables import tab_separated
 from loupe.results import matrix
 from loupe.results.matrix import Cell, cell_text, make_matrix, matrix_sections
 from loupe.results.scored_here import result_of
+from loupe.results.tables.terminal import column_widths, fitted, tab_separated
 from loupe.runs.drawn import Drawn
 from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
@@ -114,8 +114,8 @@ def test_a_table_wider_than_the_terminal_becomes_several_and_loses_no_column(tmp
     for number in range(9):
         a_run(tmp_path, "a", f"benchmark_number_{number}")
     matrix = make_matrix([RunFolder.open(file.parent) for file in sorted(tmp_path.glob("*/*/run.json"))])
-    narrow = matrix_sections(matrix, width=100)
-    assert len(narrow) > 1 and all(sum(map(len, section.header)) <= 100 for section in narrow)
+    narrow = list(fitted(matrix_sections(matrix), 100))
+    assert len(narrow) > 1 and all(sum(column_widths(section, 100)) <= 100 for section in narrow)
     assert sum(len(section.header) - 1 for section in narrow) == 9
 
 
@@ -197,7 +197,7 @@ def test_an_engine_without_a_run_in_a_table_has_no_row_there(tmp_path: Path) -> 
     a_run(tmp_path, "a", "benchmark_of_a")
     a_run(tmp_path, "b", "benchmark_of_b")
     matrix = make_matrix([RunFolder.open(file.parent) for file in sorted(tmp_path.glob("*/*/run.json"))])
-    narrow = matrix_sections(matrix, width=40)
+    narrow = list(fitted(matrix_sections(matrix), 40))
     assert [[row[0] for row in section.rows] for section in narrow] == [["a"], ["b"]]
 
 

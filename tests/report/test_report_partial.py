@@ -11,11 +11,11 @@ import pytest
 
 from loupe.benchmarks.registry import get_benchmark
 from loupe.cli.compare import sections
-from loupe.cli.shared.terminal_tables import tab_separated
 from loupe.report.collect import collect, sample_jobs
 from loupe.report.page import environment, group_context
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.partial_runs import other_composites
+from loupe.results.tables.terminal import tab_separated
 from loupe.types import Estimate, Prediction, Result
 from tests.support.command_line import loupe
 from tests.support.report_runs import Toy, misread, toy_pages

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from loupe.cli.compare import sections
-from loupe.cli.shared.terminal_tables import rich_tables, tab_separated
 from loupe.report.collect import collect
 from loupe.report.html import write_report
 from loupe.results.comparing.runs import compare_runs
+from loupe.results.tables.terminal import rich_tables, tab_separated
 from loupe.results.verdict import Contender, verdict
 from loupe.runs.folder import RunFolder
 from loupe.stats.comparison import Difference

@@ -12,7 +12,7 @@ import msgspec
 
 from loupe.cli.shared.beside import by_measure_option
 from loupe.cli.shared.gate import Gate, gate_options
-from loupe.cli.shared.output import as_json, json_option, plain_option, runs_option, say, tables
+from loupe.cli.shared.output import as_json, json_option, plain_option, print_data, runs_option, say, tables
 from loupe.cli.shared.run_paths import RunPath, exit_with, is_root, readable_runs
 from loupe.cli.shared.summaries import Summaries, summary_options
 from loupe.errors import UsageError, word
@@ -21,16 +21,9 @@ from loupe.results.comparing.records import Compared, Pair
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.group_titles import shown_version
 from loupe.results.published import published_sections
-from loupe.results.sections import (
-    FEW,
-    Section,
-    failed_cell,
-    format_estimate,
-    format_margin,
-    format_value,
-    margin_heading,
-)
+from loupe.results.sections import FEW, failed_cell, format_estimate, format_margin, format_value, margin_heading
 from loupe.results.speed import speed_columns
+from loupe.results.tables.record import Table
 from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells, no_ranks, visible_differences
 from loupe.results.worst_samples import moved_section
 from loupe.types import Estimate
@@ -45,6 +38,14 @@ _NO_VALUE = Estimate(value=None)
 @gate_options
 @by_measure_option
 @summary_options
+@click.option(
+    "--to",
+    type=click.Choice(["latex", "markdown", "csv"]),
+    help=(
+        "Print one table for a paper or a script instead: engines by measures, without RUNs by benchmarks. Best values "
+        "and clear differences are marked; latex needs booktabs; csv has a line for each value, fractions from 0 to 1."
+    ),
+)
 @click.option("--with-published", is_flag=True, help="Also list published figures, with their source.")
 @json_option
 @plain_option
@@ -56,6 +57,7 @@ def command(
     root: Path,
     baseline: Path | None,
     by_measure: str,
+    to: str | None,
     with_published: bool,
     json: bool,
     plain: bool,
@@ -70,6 +72,8 @@ def command(
     alone: every run there as one table, engines by benchmarks. A run that cannot be read is named and left out; the
     command then ends with 2.
     """
+    if to and (json or with_published):
+        raise UsageError("--to does not go with --json or --with-published", hint="leave one of them out")
     wanted, summaries = Gate(**gate), Summaries(junit=junit, markdown=markdown)
     if baseline is None and len(runs) == 1 and is_root(runs[0]):
         root, runs = runs[0], ()
@@ -78,7 +82,7 @@ def command(
 
         wanted.refuse(baseline)
         summaries.refuse()
-        show_overview(root, json=json, plain=plain, with_published=with_published, measure=by_measure)
+        show_overview(root, json=json, plain=plain, with_published=with_published, measure=by_measure, to=to)
         return
     if baseline is not None:  # It is what the job is about: without it nothing is compared.
         runs = (_only_run(baseline), *runs)
@@ -90,7 +94,12 @@ def command(
         from loupe.cli.shared.beside import published_of
 
         compared = msgspec.structs.replace(compared, published=published_of(compared.benchmark, compared.version))
-    if json:
+    if to:
+        from loupe.results.comparing.paper_tables import table_of_comparison
+        from loupe.results.tables.files import WRITERS
+
+        print_data(WRITERS[to](table_of_comparison(compared)).removesuffix("\n"))
+    elif json:
         as_json(msgspec.structs.replace(compared, left_out=left_out))
     else:
         tables(sections(compared), plain=plain)
@@ -113,7 +122,7 @@ def _only_run(baseline: Path) -> Path:
     return found[0]
 
 
-def sections(compared: Compared) -> list[Section]:
+def sections(compared: Compared) -> list[Table]:
     """The comparison as tables: who ranks where, then every difference with its interval."""
     unit = compared.units.get(compared.headline, "fraction")
     rows = []
@@ -145,8 +154,8 @@ def sections(compared: Compared) -> list[Section]:
     title = ", ".join(filter(None, [f"{compared.benchmark}@{shown_version(compared.version)}", compared.samples]))
     winner = next((place for place, item in enumerate(compared.runs) if item.run == compared.winner), None)
     return [
-        *([Section(title="", rows=[(compared.warning,)], alarm=True)] if compared.warning else []),
-        Section(title=title, header=header, rows=rows, winner=winner, keys=2),
+        *([Table(title="", rows=[(compared.warning,)], alarm=True)] if compared.warning else []),
+        Table(title=title, header=header, rows=rows, winner=winner, keys=2),
         *_below_ranks(compared),
         *published_sections(compared.published, compared.units),
         *(section for pair in compared.pairs for section in _pair_sections(compared, pair)),
@@ -154,7 +163,7 @@ def sections(compared: Compared) -> list[Section]:
     ]
 
 
-def _below_ranks(compared: Compared) -> list[Section]:
+def _below_ranks(compared: Compared) -> list[Table]:
     """The outcome in a sentence, and what else has to be said of these numbers."""
     said = [compared.headline_note] if compared.headline_note else []
     said += [no_ranks(compared.headline)] if compared.untold else []
@@ -162,11 +171,11 @@ def _below_ranks(compared: Compared) -> list[Section]:
     bare = any(one.value is not None and one.low is None for one in ranking)
     said += [f"{compared.headline} without ± or bounds has no interval: {FEW}"] if bare else []
     said += [*compared.notes, *filter(None, [compared.part, compared.accepted])]
-    outcome = [Section(title="", rows=[(compared.verdict,)])] if compared.verdict else []
-    return [*outcome, *([Section(title="", rows=[(line,) for line in said])] if said else [])]
+    outcome = [Table(title="", rows=[(compared.verdict,)])] if compared.verdict else []
+    return [*outcome, *([Table(title="", rows=[(line,) for line in said])] if said else [])]
 
 
-def visible_sections(compared: Compared) -> list[Section]:
+def visible_sections(compared: Compared) -> list[Table]:
     """What difference in the headline so few documents could have shown at all; nothing where they are many.
 
     Nor on drafts: more documents would show no better who is right.
@@ -179,14 +188,14 @@ def visible_sections(compared: Compared) -> list[Section]:
     return visible_differences(pairs, compared.headline, compared.units.get(compared.headline, "fraction"))
 
 
-def ranking(paths: Sequence[Path], measure: str = "") -> list[Section]:
+def ranking(paths: Sequence[Path], measure: str = "") -> list[Table]:
     """Rank runs, the best first, with what could have been seen of the difference to it."""
     compared = compare_runs(paths, to_best=True, measure=measure)
     ranks = sections(compared)[: 2 if compared.warning else 1]
     return [*ranks, *_below_ranks(compared), *visible_sections(compared)]
 
 
-def _pair_sections(compared: Compared, pair: Pair) -> Iterator[Section]:
+def _pair_sections(compared: Compared, pair: Pair) -> Iterator[Table]:
     base = next(item.name for item in compared.runs if item.run == compared.baseline)
     yield _measured(compared, pair, base)
     unit = compared.units.get(pair.moved.measure, "fraction")
@@ -194,7 +203,7 @@ def _pair_sections(compared: Compared, pair: Pair) -> Iterator[Section]:
         yield moved
 
 
-def _measured(compared: Compared, pair: Pair, base: str) -> Section:
+def _measured(compared: Compared, pair: Pair, base: str) -> Table:
     rows = []
     for name, found in pair.measures.items():
         if (found.value_a is None and found.value_b is None) or name in compared.twice:
@@ -216,4 +225,4 @@ def _measured(compared: Compared, pair: Pair, base: str) -> Section:
     grouped = f", in {pair.shared:,} groups" if pair.shared not in (0, pair.samples) else ""
     title = f"{pair.name} minus {base}, on samples read by both: {count}{failed}{grouped}"
     header = ("measure", pair.name, base, *DIFFERENCE_HEADER)
-    return Section(title=title, header=header, rows=rows)
+    return Table(title=title, header=header, rows=rows)

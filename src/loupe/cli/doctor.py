@@ -47,7 +47,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 @click.pass_context
 def command(context: click.Context, runs: Path, json: bool, plain: bool) -> None:
     """Check what is installed, which servers answer, and how to get the rest."""
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
     checks = [*_python(), *_packages(), *_tools(), *_servers(), *_profiles(), *_environments(), *_folders(runs)]
     broken = [check for check in checks if check.required and not check.here]
@@ -56,9 +56,9 @@ def command(context: click.Context, runs: Path, json: bool, plain: bool) -> None
     else:
         rows = [(check.part, check.name, "yes" if check.here else "no", check.detail) for check in checks]
         missing = [(check.name, check.fix) for check in checks if not check.here and check.fix]
-        sections = [Section(title="", header=("part", "name", "here", "detail"), rows=rows)]
+        sections = [Table(title="", header=("part", "name", "here", "detail"), rows=rows)]
         if missing:
-            sections.append(Section(title="how to install the rest", header=("for", "type this"), rows=missing))
+            sections.append(Table(title="how to install the rest", header=("for", "type this"), rows=missing))
         tables(sections, plain=plain)
     if broken:
         say(f"required checks failed: {', '.join(check.name for check in broken)}")

@@ -37,7 +37,7 @@ from loupe.typed import convert
 from loupe.types import PublishedRow, Result
 
 if TYPE_CHECKING:
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
 
 @click.command("run", cls=GroupedCommand)
@@ -166,7 +166,7 @@ def show_result(path: Path, result: Result, *, plain: bool, measure: str = "") -
             say(note)
 
 
-def _worst_samples(path: Path, measure: str) -> Section | None:
+def _worst_samples(path: Path, measure: str) -> Table | None:
     """Return the samples that cost a run most by `measure`; None if only one was read."""
     from loupe.benchmarks.registry import benchmark_of_run
     from loupe.results.worst_samples import worst_section

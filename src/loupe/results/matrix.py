@@ -23,14 +23,11 @@ from loupe.quantities import percent
 from loupe.results.group_titles import shown_version
 from loupe.results.headline import check_measure, has_value, headline_of, why_nothing
 from loupe.results.scored_here import marks, result_of
-from loupe.results.sections import ALARMING, FEW, Section, failed_count, format_estimate, format_margin
+from loupe.results.sections import ALARMING, FEW, failed_count, format_estimate, format_margin
+from loupe.results.tables.record import Table
 from loupe.results.unverified import truth_cell, unverified
 from loupe.runs.folder import RunFolder
 from loupe.types import Composite, Estimate, Result
-
-#: Between two columns of a table in the terminal.
-_GAP = 3
-_NOTHING = "–"
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,25 +238,29 @@ def _cell(folder: RunFolder, result: Result | None, measure: str) -> Cell:
     )
 
 
-def matrix_sections(matrix: Matrix, *, width: int | None = None) -> list[Section]:
-    """The table for people, and after it what failed too often; several tables where one is wider than `width`."""
-    columns = [_texts(matrix, column) for column in matrix.columns]
-    engines = ["engine", *(row.engine for row in matrix.rows)]
-    tables = [
-        Section(title="", header=(engines[0], *(column[0] for column in block)), rows=list(_lines(engines[1:], block)))
-        for block in _blocks(columns, max(map(len, engines)), width)
+def matrix_sections(matrix: Matrix) -> list[Table]:
+    """The table for people, and after it what failed too often."""
+    arrows = ["↑" if column.higher_is_better else "↓" for column in matrix.columns]
+    heads = [
+        f"{column.name} {column.measure} {arrow}" if column.measure else column.name
+        for column, arrow in zip(matrix.columns, arrows, strict=True)
+    ]
+    rows = [
+        [row.engine, *(cell_text(row.cells.get(column.name), column.unit) for column in matrix.columns)]
+        for row in matrix.rows
     ]
     notes = [(f"{column.name}: {column.measure_note}",) for column in matrix.columns if column.measure_note]
     cells = [cell.headline for row in matrix.rows for cell in row.cells.values() if cell.headline]
     if any(one.value is not None and one.low is None for one in cells):
         notes.append((f"a value without ± or bounds has no interval: {FEW}",))
-    return [*tables, *([Section(title="", rows=notes)] if notes else []), *_alarms(matrix)]
+    table = Table(title="", header=("engine", *heads), rows=rows, sparse=True)
+    return [table, *([Table(title="", rows=notes)] if notes else []), *_alarms(matrix)]
 
 
 def cell_text(cell: Cell | None, unit: str) -> str:
     """Format a cell as `91.23 % ± 1.20, 3 of 12 failed`, or `– (why it was not computed)`; `–` if there is no run."""
     if cell is None:
-        return _NOTHING
+        return "–"
     if cell.headline is None:
         return "not scored"
     margin = format_margin(cell.headline, unit)
@@ -274,36 +275,7 @@ def cell_text(cell: Cell | None, unit: str) -> str:
     )
 
 
-def _texts(matrix: Matrix, column: Column) -> list[str]:
-    arrow = "↑" if column.higher_is_better else "↓"
-    head = f"{column.name} {column.measure} {arrow}" if column.measure else column.name
-    return [head, *(cell_text(row.cells.get(column.name), column.unit) for row in matrix.rows)]
-
-
-def _lines(engines: Sequence[str], block: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    """The rows of a table, without those of engines that none of its columns has a word of."""
-    for place, engine in enumerate(engines, 1):
-        cells = [column[place] for column in block]
-        if set(cells) != {_NOTHING}:
-            yield [engine, *cells]
-
-
-def _blocks(columns: list[list[str]], first: int, width: int | None) -> Iterator[list[list[str]]]:
-    """Columns in groups that fit into a line; a single column that does not is a group of its own."""
-    block: list[list[str]] = []
-    used = first
-    for column in columns:
-        wide = max(map(len, column)) + _GAP
-        if width is not None and block and used + wide > width:
-            yield block
-            block, used = [], first
-        block.append(column)
-        used += wide
-    if block:
-        yield block
-
-
-def _alarms(matrix: Matrix) -> list[Section]:
+def _alarms(matrix: Matrix) -> list[Table]:
     rows = [
         (row.engine, name, f"{cell.failed:,} of {cell.total:,}", percent(cell.failed / cell.total))
         for row in matrix.rows
@@ -311,7 +283,7 @@ def _alarms(matrix: Matrix) -> list[Section]:
         if cell.total and cell.failed > ALARMING * cell.total
     ]
     title = "more than 5 % failed: these numbers reflect the run more than the engine"
-    return [Section(title=title, rows=rows, alarm=True)] if rows else []
+    return [Table(title=title, rows=rows, alarm=True)] if rows else []
 
 
 def composites_of(columns: Iterable[Column]) -> Iterator[tuple[Composite, tuple[Column, ...]]]:

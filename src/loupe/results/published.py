@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from loupe.results.deciding import DECIDING
-from loupe.results.sections import Section, format_estimate, format_range
+from loupe.results.sections import format_estimate, format_range
+from loupe.results.tables.record import Table
 from loupe.types import Measure, PublishedRow
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def format_published(row: PublishedRow, measure: str, unit: str) -> str:
     return f"{100 * value:.8g} %" if unit == "fraction" else f"{value:.8g}{whole}"
 
 
-def listing(benchmark: str, rows: Sequence[PublishedRow], measures: Sequence[Measure]) -> list[Section]:
+def listing(benchmark: str, rows: Sequence[PublishedRow], measures: Sequence[Measure]) -> list[Table]:
     """All rows of one benchmark, and below them their sources by number."""
     units = {measure.name: measure.unit for measure in measures}
     named = [(row.engines[0], row.name) for row in rows]
@@ -40,7 +41,7 @@ def listing(benchmark: str, rows: Sequence[PublishedRow], measures: Sequence[Mea
 
 def published_sections(
     rows: Sequence[PublishedRow], units: Mapping[str, str], *, title: str = NOT_MEASURED
-) -> list[Section]:
+) -> list[Table]:
     """Rows for below a comparison: the values of the measures that `units` names, and the sources."""
     kept = [row for row in rows if row.values.keys() & units.keys()]
     return _tables(title, ("engine",), [(row.name,) for row in kept], kept, units) if kept else []
@@ -75,7 +76,7 @@ def _tables(
     names: Sequence[tuple[str, ...]],
     rows: Sequence[PublishedRow],
     units: Mapping[str, str],
-) -> list[Section]:
+) -> list[Table]:
     """One table, or several where there are many measures; then the sources."""
     columns = [name for name in units if any(name in row.values for row in rows)]
     numbers = source_numbers(rows)
@@ -90,11 +91,11 @@ def _tables(
             )
             for name, row in zip(names, rows, strict=True)
         ]
-        found.append(Section(title="" if start else title, header=(*header, *block, "source"), rows=lines))
+        found.append(Table(title="" if start else title, header=(*header, *block, "source"), rows=lines))
     listed = [(f"[{number}]", source) for source, number in numbers.items()]
     if any(each not in row.values for row in rows for each in columns):
         listed.append(NO_VALUE)
-    return [*found, Section(title="", rows=listed)]
+    return [*found, Table(title="", rows=listed)]
 
 
 def leaderboard_rows(rows: Sequence[PublishedRow], columns: Sequence[Measure]) -> list[tuple[str, str, list[str]]]:
@@ -117,7 +118,7 @@ def leaderboard_rows(rows: Sequence[PublishedRow], columns: Sequence[Measure]) -
     ]
 
 
-def reproduction_sections(found: Reproduction) -> list[Section]:
+def reproduction_sections(found: Reproduction) -> list[Table]:
     """One row of others against a run: numbers, settings that differ or are unknown, and what the source says.
 
     Without a run there is nothing to put beside the numbers, and no column for it.
@@ -127,15 +128,15 @@ def reproduction_sections(found: Reproduction) -> list[Section]:
     header = ("measure", kind, "measured", "difference", "95 % interval", f"{kind} is")
     known = len(header) if found.run else 2
     numbers = [_numbers(found, place)[:known] for place in range(len(row.values))]
-    sections = [Section(title=title, header=header[:known], rows=numbers)]
+    sections = [Table(title=title, header=header[:known], rows=numbers)]
     settings = ("setting", kind, "here", "")
     first = [_shown(each) for each in found.settings if each.name in DECIDING]
     if first:
-        sections.append(Section(title="what decides most gaps", header=settings, rows=first))
+        sections.append(Table(title="what decides most gaps", header=settings, rows=first))
     others = [each for each in found.settings if each.name not in DECIDING]
     apart = [_shown(each) for each in others if each.verdict != "same" and each.published]
     if apart:
-        sections.append(Section(title="settings that differ or are unknown", header=settings, rows=apart))
+        sections.append(Table(title="settings that differ or are unknown", header=settings, rows=apart))
     notes = [("a part only", f"the run has {found.part} samples, so counts cannot be compared")] if found.part else []
     notes += [("not reproducible", row.not_reproducible)] if row.not_reproducible else []
     same = [each.title for each in others if each.verdict == "same"]
@@ -144,7 +145,7 @@ def reproduction_sections(found: Reproduction) -> list[Section]:
     notes += [("the source does not say", ", ".join(untold))] if untold else []
     notes += [("failed here", f"{found.failed:,} of {found.total:,}, scored as empty answers")] if found.failed else []
     notes += [("note", note) for note in row.notes]
-    return [*sections, Section(title="", rows=notes)] if notes else sections
+    return [*sections, Table(title="", rows=notes)] if notes else sections
 
 
 def _shown(setting: Setting) -> tuple[str, str, str, str]:

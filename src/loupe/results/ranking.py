@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from loupe.results.group_titles import listed
 from loupe.results.groups import Group
 from loupe.results.headline import has_value, why_nothing
-from loupe.results.sections import Section
+from loupe.results.tables.record import Table
 from loupe.results.visible_differences import no_ranks, visible_differences
 from loupe.stats.ranks import Standings, standings
 
@@ -68,7 +68,7 @@ def _title(group: Group) -> str:
     return next((one.title or one.name for one in group.measures if one.name == group.headline), group.headline)
 
 
-def visible_to_best(group: Group, compared: Standings | None) -> Section | None:
+def visible_to_best(group: Group, compared: Standings | None) -> Table | None:
     """On few documents: what difference of each engine to the best one these could have shown at all."""
     scored = [index for index, entrant in enumerate(group.entrants) if entrant.result and not entrant.left_out]
     unit = next((measure.unit for measure in group.measures if measure.name == group.headline), "")

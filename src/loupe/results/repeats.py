@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import msgspec
 
 from loupe.results.headline import headline_of
-from loupe.results.sections import Section, format_range, format_value
+from loupe.results.sections import format_range, format_value
+from loupe.results.tables.record import Table
 from loupe.runs.folder import RunFolder
 from loupe.types import FAILED, Result
 
@@ -62,7 +63,7 @@ def _answers(folder: RunFolder) -> dict[str, bytes]:
     }
 
 
-def repeats_section(found: Repeats, result: Result) -> Section:
+def repeats_section(found: Repeats, result: Result) -> Table:
     """The repeats as a table; `result` is that of one of them."""
     headline = headline_of([result]).measure
     order = sorted(found.measures.items(), key=lambda item: item[0] != headline)
@@ -73,7 +74,7 @@ def repeats_section(found: Repeats, result: Result) -> Section:
         ends = format_range(min(spread.values), max(spread.values), unit)
         rows.append((name, format_value(spread.mean, unit, of=result.measures[name].n), deviation, ends))
     same = f"{found.same_answers:,} of {found.samples:,} samples got the same answer every time"
-    return Section(
+    return Table(
         title=f"{found.engine}, spread over {len(found.runs)} repeats of the same requests; {same}",
         header=("measure", "mean", "standard deviation", "lowest … highest"),
         rows=rows,

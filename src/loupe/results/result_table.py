@@ -8,7 +8,8 @@ from loupe.quantities import points
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.published import NO_VALUE, format_published, origin, source_numbers, source_of
 from loupe.results.scored_here import where_scored
-from loupe.results.sections import Section, failed_cell, failed_count, format_margin, format_value, part_of_published
+from loupe.results.sections import failed_cell, failed_count, format_margin, format_value, part_of_published
+from loupe.results.tables.record import Table
 from loupe.types import Estimate, PublishedRow, Result
 
 #: Columns that are left out where they say nothing: of these results none has it, or nobody has published any.
@@ -17,7 +18,7 @@ _OPTIONAL = {"source": "here", "±": "–", "official ±": "–", "failed": "–
 
 def candidate_sections(
     results: Sequence[Result], published: Sequence[PublishedRow] = (), measure: str = ""
-) -> list[Section]:
+) -> list[Table]:
     """List a row for each result, then published ones, marked and with their source below; first the headline alone.
 
     Fractions are in percent with one decimal, as leaderboards have them. `official ±` is half of the interval as the
@@ -33,15 +34,15 @@ def candidate_sections(
     titles = [_title(name, results[0]) for name in columns]
     header = ("engine", "source", titles[0], "±", "official ±", "failed")
     found = [_without_empty_columns(header, [row[: len(header)] for row in rows])]
-    found += [Section(title="", rows=[(note,)])] if note else []
+    found += [Table(title="", rows=[(note,)])] if note else []
     if len(titles) > 1:
         parts = [(row[0], *row[len(header) :]) for row in rows]
-        found.append(Section(title="", header=("engine", *titles[1:]), rows=parts))
+        found.append(Table(title="", header=("engine", *titles[1:]), rows=parts))
     if sources:
         listed = [(f"[{number}]", text) for text, number in sources.items()]
         listed += [NO_VALUE] if any(name not in row.values for row in published for name in columns) else []
         listed += [("here", part) for part in dict.fromkeys(map(part_of_published, results)) if part]
-        found.append(Section(title="published figures, not measured here", rows=listed))
+        found.append(Table(title="published figures, not measured here", rows=listed))
     return found
 
 
@@ -50,13 +51,13 @@ def _title(name: str, result: Result) -> str:
     return f"{name.replace('_', ' ')} {arrow}"
 
 
-def _without_empty_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Section:
+def _without_empty_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     kept = [
         column
         for column, name in enumerate(header)
         if name not in _OPTIONAL or any(row[column] != _OPTIONAL[name] for row in rows)
     ]
-    return Section(
+    return Table(
         title="", header=[header[column] for column in kept], rows=[[row[column] for column in kept] for row in rows]
     )
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypedDict
 
 from loupe.quantities import counted, percent
 from loupe.results.group_titles import listed, shown_version
 from loupe.results.scored_here import marked
 from loupe.results.speed import speed_rows
+from loupe.results.tables.record import Table, one_line
 from loupe.types import FAILED, Estimate, FailedAre, Result
 
 #: A larger share of failed samples than this is shown in red: the numbers then say little about the engine.
@@ -44,22 +43,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """One table: `rows` of cells below `header`; `alarm` asks for red. A terminal marks the row of the `winner`.
-
-    The first `keys` columns say what a row is about: they stand in every part of a table that is too wide.
-    """
-
-    title: str
-    rows: Sequence[Sequence[str]]
-    header: Sequence[str] = ()
-    alarm: bool = False
-    winner: int | None = None
-    keys: int = 1
-
-
-def result_sections(result: Result, worst: Section | None = None, note: str = "") -> list[Section]:
+def result_sections(result: Result, worst: Table | None = None, note: str = "") -> list[Table]:
     """List everything a person should see of one result, most important first.
 
     `worst` are its worst samples, and `note` says why its headline is not the benchmark's.
@@ -76,7 +60,7 @@ def result_sections(result: Result, worst: Section | None = None, note: str = ""
         _beside(result),
     ]
     if result.warnings:
-        found.append(Section(title="warnings", rows=[(warning,) for warning in result.warnings], alarm=True))
+        found.append(Table(title="warnings", rows=[(warning,) for warning in result.warnings], alarm=True))
     return [section for section in found if section is not None]
 
 
@@ -178,7 +162,7 @@ def _is_headline_again(result: Result, name: str) -> bool:
     return result.headline != name and one.value == headline.value and same
 
 
-def _measures(result: Result) -> Section:
+def _measures(result: Result) -> Table:
     computed = [
         name
         for name, estimate in result.measures.items()
@@ -204,36 +188,30 @@ def _measures(result: Result) -> Section:
         )
         read = f"{of}: the rest is still unread"
     title = marked(f"{result.engine} on {result.benchmark}@{shown_version(result.version)}, {read}", result)
-    header: tuple[str, ...] = ("measure", "value", "±", "95 % interval", "n")
-    return Section(title=title, **_without_margins(header, rows))
+    return _without_margins(title, ("measure", "value", "±", "95 % interval", "n"), rows)
 
 
-class _Table(TypedDict):
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+def _without_margins(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """The table without its third column, that of the margins, if no row has one."""
+    if not any(row[2] for row in rows):
+        header, rows = (*header[:2], *header[3:]), [(*row[:2], *row[3:]) for row in rows]
+    return Table(title=title, header=header, rows=rows)
 
 
-def _without_margins(header: Sequence[str], rows: Sequence[Sequence[str]]) -> _Table:
-    """Leave out the third column, that of the margins, if no row has one."""
-    if any(row[2] for row in rows):
-        return _Table(header=header, rows=rows)
-    return _Table(header=(*header[:2], *header[3:]), rows=[(*row[:2], *row[3:]) for row in rows])
-
-
-def _without_interval(result: Result) -> Section | None:
+def _without_interval(result: Result) -> Table | None:
     """Which values have no interval, so that an empty cell is not taken for certainty (docs/statistics.md)."""
     names = [name for name, found in result.measures.items() if found.value is not None and found.low is None]
     if not names or unread_count(result):
         return None
-    return Section(title="", rows=[(f"no interval for {', '.join(names)}: {FEW}",)])
+    return Table(title="", rows=[(f"no interval for {', '.join(names)}: {FEW}",)])
 
 
-def _below_measures(result: Result, note: str) -> list[Section]:
+def _below_measures(result: Result, note: str) -> list[Table]:
     """Show the official row, the note, and whether samples are missing from the published set or are drafts."""
     plain = [(line,) for line in (note, result.official) if line]
-    found = [Section(title="", rows=plain)] if plain else []
+    found = [Table(title="", rows=plain)] if plain else []
     said = [(line,) for line in notes_of(result)]
-    return [*found, Section(title="", rows=said, alarm=True)] if said else found
+    return [*found, Table(title="", rows=said, alarm=True)] if said else found
 
 
 def notes_of(result: Result) -> list[str]:
@@ -271,7 +249,7 @@ def part_of_published(result: Result) -> str:
     return f"only {whole} of {name}: not comparable with published figures"
 
 
-def _not_computed(result: Result) -> Section | None:
+def _not_computed(result: Result) -> Table | None:
     """Measures that this run has no value of, so that they do not fill the table, with the reason."""
     reasons: dict[str, list[str]] = {}
     for name, estimate in result.measures.items():
@@ -279,12 +257,12 @@ def _not_computed(result: Result) -> Section | None:
         if estimate.value is None and reason:
             reasons.setdefault(reason, []).append(name)
     if set(reasons) == {NOTHING_HERE}:
-        return Section(title=f"not computed: {NOTHING_HERE}", rows=[(", ".join(reasons[NOTHING_HERE]),)])
+        return Table(title=f"not computed: {NOTHING_HERE}", rows=[(", ".join(reasons[NOTHING_HERE]),)])
     rows = [(", ".join(names), reason) for reason, names in reasons.items()]
-    return Section(title="not computed", rows=rows) if rows else None
+    return Table(title="not computed", rows=rows) if rows else None
 
 
-def _worst_slices(result: Result) -> Section | None:
+def _worst_slices(result: Result) -> Table | None:
     """The slices that are worse than the whole, worst first; one sample alone is no slice unless all are that small.
 
     What is left out for that is counted, and stands in `loupe score RUN --by TAG`.
@@ -316,9 +294,9 @@ def _worst_slices(result: Result) -> Section | None:
     counts = {"of one sample": single, f"without any {name}": without}
     kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     left_out += [f"left out: {' and '.join(kinds)}"] if kinds else []
-    told = f" ({'; '.join([*left_out, 'all: loupe score RUN --by TAG'])})" if left_out else ""
-    header: tuple[str, ...] = ("slice", "value", margin_heading(row[2] for row in rows), "n")
-    return Section(title=f"worst slices by {name}{told}", **_without_margins(header, rows))
+    title = f"worst slices by {name}"
+    title += f" ({'; '.join([*left_out, 'all: loupe score RUN --by TAG'])})" if left_out else ""
+    return _without_margins(title, ("slice", "value", margin_heading(row[2] for row in rows), "n"), rows)
 
 
 def _slice_measure(result: Result) -> str:
@@ -332,7 +310,7 @@ def _has_value(result: Result, name: str) -> bool:
     return name in result.measures and result.measures[name].value is not None
 
 
-def _not_as_it_is(result: Result) -> Section | None:
+def _not_as_it_is(result: Result) -> Table | None:
     unread, total = unread_count(result), max(result.total, 1)
     failed = failed_count(result) - unread
     rows = []
@@ -351,18 +329,18 @@ def _not_as_it_is(result: Result) -> Section | None:
             label = f"  {name}" if name in (*FAILED, "scorer") else name
             rows.append((label, f"{count:,} of {result.total:,}", percent(count / total), words))
     alarm = failed + unread > ALARMING * result.total
-    return Section(title="failed or incomplete answers", rows=rows, alarm=alarm) if rows else None
+    return Table(title="failed or incomplete answers", rows=rows, alarm=alarm) if rows else None
 
 
-def _failures(result: Result) -> Section | None:
+def _failures(result: Result) -> Table | None:
     rows = [(item.sample, item.outcome, one_line(item.error)) for item in result.failures[:LISTED_FAILURES]]
     hidden = len(result.failures) - len(rows)
     if hidden > 0:
         rows.append((f"… and {hidden:,} more", "", "result.json lists them all"))
-    return Section(title="first failures", rows=rows) if rows else None
+    return Table(title="first failures", rows=rows) if rows else None
 
 
-def _beside(result: Result) -> Section | None:
+def _beside(result: Result) -> Table | None:
     rows = []
     for name, value in result.diagnostics.items():
         if not value or name in ("failed", *result.outcomes) or name.endswith("_share"):
@@ -371,7 +349,7 @@ def _beside(result: Result) -> Section | None:
         text = format_diagnostic(name, value)
         rows.append((name.replace("_", " "), text if share is None else f"{text} ({percent(share)})"))
     rows += speed_rows(result)
-    return Section(title="beside the score", rows=rows) if rows else None
+    return Table(title="beside the score", rows=rows) if rows else None
 
 
 def format_diagnostic(name: str, value: float) -> str:
@@ -379,9 +357,3 @@ def format_diagnostic(name: str, value: float) -> str:
     if name.endswith("_rate"):
         return format_value(value, "fraction")
     return f"{value:,.0f} characters" if name.endswith("_length") else f"{value:,.4g}"
-
-
-def one_line(text: str, longest: int = 160) -> str:
-    """The text on one line, at most `longest` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= longest else flat[: longest - 1] + "…"

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from loupe.errors import UsageError, did_you_mean
 from loupe.results.headline import has_value, why_nothing
 from loupe.results.scored_here import marked
-from loupe.results.sections import NOTHING_HERE, Section, format_estimate, format_value
+from loupe.results.sections import NOTHING_HERE, format_estimate, format_value
+from loupe.results.tables.record import Table
 from loupe.types import Estimate, Result
 
 
-def slices_section(result: Result, tag: str) -> Section:
+def slices_section(result: Result, tag: str) -> Table:
     """A row for each value of a tag, the largest first. Raises UsageError for a tag without slices."""
     values = result.slices.get(tag)
     if not values:
@@ -30,7 +31,7 @@ def slices_section(result: Result, tag: str) -> Section:
     ]:
         why = {name: NOTHING_HERE if has_value(result, name) else why_nothing(result, name) for name in empty}
         title += f"; –: {', '.join(dict.fromkeys(why.values()))}"
-    return Section(title=title, header=header, rows=rows)
+    return Table(title=title, header=header, rows=rows)
 
 
 def _row(result: Result, value: str, measures: Mapping[str, Estimate], names: Sequence[str]) -> tuple[str, ...]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loupe.quantities import counted, percent
-from loupe.results.sections import Section, format_range
+from loupe.results.sections import format_range
+from loupe.results.tables.record import Table
 from loupe.stats.comparison import FEWEST, LEVEL, Difference, clearly_better, is_clear
 
 #: With more documents than this (or groups of them) intervals are narrow enough to speak for themselves.
 FEW = 200
 
 
-def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, unit: str) -> list[Section]:
+def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, unit: str) -> list[Table]:
     """Make a row for each pair that few documents leave open: the difference, the smallest they show, how many would.
 
     A difference that is clear is not open: how often others like these would show it is another question.
@@ -34,7 +35,7 @@ def visible_differences(pairs: Sequence[tuple[str, Difference]], measure: str, u
     shown = counted(count, "document")
     title = f"what {shown} can show of {measure} (95 % level, 80 % power)"
     return [
-        Section(
+        Table(
             title=title,
             header=("pair", "difference", "smallest detectable", "documents needed (95 % range)"),
             rows=rows,

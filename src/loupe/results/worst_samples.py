@@ -9,7 +9,8 @@ import msgspec
 from loupe.results.costs import Costs, Counts, costs
 from loupe.results.losses import loss_table
 from loupe.results.sample_values import sample_values
-from loupe.results.sections import Section, format_value
+from loupe.results.sections import format_value
+from loupe.results.tables.record import Table
 from loupe.results.visible_differences import signed
 from loupe.types import Benchmark, Measure, SampleScores
 
@@ -19,7 +20,7 @@ WORST = 5
 TIE = 1e-9
 
 
-def worst_section(benchmark: Benchmark, scores: Iterable[SampleScores], measure: str = "") -> Section | None:
+def worst_section(benchmark: Benchmark, scores: Iterable[SampleScores], measure: str = "") -> Table | None:
     """Return the worst samples of a run with what they cost in `measure` ("": the headline).
 
     None if nothing is lost, or if the cost is unknown.
@@ -31,7 +32,7 @@ def worst_section(benchmark: Benchmark, scores: Iterable[SampleScores], measure:
         return None
     worst = [(row.sample, row.cost, *row.parts) for row in table.rows]
     title = f"worst samples by {found.measure}: {table.sentence[:1].lower()}{table.sentence[1:]}"
-    return Section(title=title, header=("sample", "cost", *table.parts), rows=worst)
+    return Table(title=title, header=("sample", "cost", *table.parts), rows=worst)
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +121,7 @@ def _values(
     return found
 
 
-def moved_section(found: Movement, unit: str, *, after: str, before: str) -> Section | None:
+def moved_section(found: Movement, unit: str, *, after: str, before: str) -> Table | None:
     """Return the samples that moved most as a table: their own values, and what each adds to the whole difference."""
     if not found.most:
         return None
@@ -130,7 +131,7 @@ def moved_section(found: Movement, unit: str, *, after: str, before: str) -> Sec
     ]
     more = f", of {found.count:,} that moved" if found.count > len(rows) else ""
     title = f"samples that moved {found.measure} most, {after} minus {before}{more}"
-    return Section(title=title, header=("sample", after, before, "adds to the difference"), rows=rows)
+    return Table(title=title, header=("sample", after, before, "adds to the difference"), rows=rows)
 
 
 def added(one: Moved, unit: str) -> str:

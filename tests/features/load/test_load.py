@@ -18,6 +18,7 @@ from loupe.features.load.measure import Level, LoadTest, Percentiles, find_knee,
 from loupe.features.load.plot import load_page, load_svg
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer
+from loupe.results.tables.record import Table
 from loupe.servers.keeper import Keeper
 from tests.support.chat_server import Reply, in_thread
 from tests.support.command_line import loupe
@@ -164,4 +165,4 @@ def test_the_picture_says_in_words_what_it_shows_and_escapes_names() -> None:
     picture = ElementTree.fromstring(load_svg(test))
     label = picture.attrib["aria-label"]
     assert "4 in flight: 40 pages/s, p95 0.8 s" in label and "3 of 100 failed" in label and '<script>"&' in label
-    assert "<script" not in load_page(test, ["a <b> note"], ["in flight"], [["<i>"]])
+    assert "<script" not in load_page(test, ["a <b> note"], Table(title="", header=["in flight"], rows=[["<i>"]]))

@@ -22,7 +22,7 @@ from loupe.results.control_characters import on_one_line, one_paragraph, printab
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -202,9 +202,9 @@ def drawn(display: AbstractContextManager[T]) -> Iterator[T]:
         yield shown
 
 
-def tables(sections: Iterable[Section], *, plain: bool) -> None:
+def tables(sections: Iterable[Table], *, plain: bool) -> None:
     """Write tables to standard output: aligned for people, tab-separated with `plain`."""
-    from loupe.cli.shared.terminal_tables import rich_tables, tab_separated
+    from loupe.results.tables.terminal import rich_tables, tab_separated
 
     if plain:
         for row in tab_separated(sections):
@@ -229,6 +229,6 @@ def differences(read: str, reference: str) -> None:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, plain: bool) -> None:
     """Write one table without a title."""
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
-    tables([Section(title="", header=header, rows=list(rows))], plain=plain)
+    tables([Table(title="", header=header, rows=list(rows))], plain=plain)

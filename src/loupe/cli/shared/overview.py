@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from loupe.cli.shared.output import as_json, console, say, tables
+from loupe.cli.shared.output import as_json, print_data, say, tables
 from loupe.cli.shared.run_paths import exit_with
 from loupe.errors import RunError, word
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from loupe.runs.folder import RunFolder
 
 
-def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool = False, measure: str = "") -> None:
+def show_overview(
+    root: Path, *, json: bool, plain: bool, with_published: bool = False, measure: str = "", to: str | None = None
+) -> None:
     """Show the table of all runs below `root`, by `measure` if it has one; a damaged run is named and left out."""
     from loupe.benchmarks.published import published_rows
     from loupe.results.matrix import make_matrix
@@ -35,6 +37,11 @@ def show_overview(root: Path, *, json: bool, plain: bool, with_published: bool =
         document = msgspec.to_builtins(matrix)
         rows = [row for found in published.values() for row in found]
         as_json({**document, "published": rows} if with_published else document)
+    elif matrix.rows and to:
+        from loupe.results.comparing.paper_tables import table_of_matrix
+        from loupe.results.tables.files import WRITERS
+
+        print_data(WRITERS[to](table_of_matrix(matrix)).removesuffix("\n"))
     elif matrix.rows:
         show_matrix(matrix, plain=plain)
         for key, rows in published.items():
@@ -61,7 +68,7 @@ def readable(folders: Iterable[RunFolder]) -> list[RunFolder]:
 
 
 def show_matrix(matrix: Matrix, *, plain: bool) -> None:
-    """The table on standard output: one with `plain`, else as many as the terminal is wide enough for."""
+    """The table on standard output."""
     from loupe.results.matrix import matrix_sections
 
-    tables(matrix_sections(matrix, width=None if plain else console().width), plain=plain)
+    tables(matrix_sections(matrix), plain=plain)

@@ -16,7 +16,8 @@ from loupe.features.compress.fox import Binning
 from loupe.features.compress.picture import Curve, curve_svg, curves, run_name
 from loupe.files.folder import Folder, write_file
 from loupe.quantities import percent
-from loupe.results.sections import Section, format_margin, format_range, format_value, margin_heading
+from loupe.results.sections import format_margin, format_range, format_value, margin_heading
+from loupe.results.tables.record import Table
 from loupe.typed import encode_json
 from loupe.types import Result
 
@@ -82,7 +83,7 @@ def _result(path: Path) -> tuple[str, Result]:
     return marked(run_name(run.info.engine, mode), result), result
 
 
-def _section(drawn: Sequence[Curve], by: str) -> Section:
+def _section(drawn: Sequence[Curve], by: str) -> Table:
     rows = []
     for curve in drawn:
         for point in curve.points:
@@ -98,7 +99,7 @@ def _section(drawn: Sequence[Curve], by: str) -> Section:
                     format_value(point.expected, "fraction"),
                 )
             )
-    return Section(title=f"precision by {by.replace('_', ' ')}", header=_HEADER, rows=rows)
+    return Table(title=f"precision by {by.replace('_', ' ')}", header=_HEADER, rows=rows)
 
 
 _MEANS = ("precision", "compression_gt", "compression_output", "vision_tokens", "vision_tokens_nominal")
@@ -141,31 +142,31 @@ _COLUMNS: Mapping[str, Callable[[PageCompression], str]] = {
 }
 
 
-def sections(rows: Sequence[PageCompression], result: Result | None) -> list[Section]:
+def sections(rows: Sequence[PageCompression], result: Result | None) -> list[Table]:
     """The tables."""
     if len(rows) == 1:
         return [_one(rows[0])]
     names = [name for name, cell in _COLUMNS.items() if any(cell(row) for row in rows)]
     cells = [tuple(_COLUMNS[name](row) or "–" for name in names) for row in rows]
-    found = [Section(title="vision tokens, and text tokens for each of them", header=names, rows=cells)]
+    found = [Table(title="vision tokens, and text tokens for each of them", header=names, rows=cells)]
     if result is not None and len(rows) > 1:
         found.append(_means(result))
     if any(row.gt_tokens_source.startswith("estimate") for row in rows):
-        found.append(Section(title="~ estimate: 0.3 tokens a character, 0.6 a Chinese one", rows=[]))
+        found.append(Table(title="~ estimate: 0.3 tokens a character, 0.6 a Chinese one", rows=[]))
     return found
 
 
-def _means(result: Result) -> Section:
+def _means(result: Result) -> Table:
     rows = []
     for name in _MEANS:
         one, unit = result.measures[name], result.units[name]
         if one.value is not None:
             rows.append((name, format_value(one.value, unit), format_margin(one, unit), f"{one.n:,}"))
     header = ("measure", "value", margin_heading(row[2] for row in rows), "n")
-    return Section(title="means over the pages", header=header, rows=rows)
+    return Table(title="means over the pages", header=header, rows=rows)
 
 
-def _one(row: PageCompression) -> Section:
+def _one(row: PageCompression) -> Table:
     """One page in one mode, in words."""
     tiles = f"{row.tiles[0]} x {row.tiles[1]} tiles and the whole page" if row.tiles else ""
     edits = "" if row.edits is None else f"{row.edits:,} edits"
@@ -187,7 +188,7 @@ def _one(row: PageCompression) -> Section:
         ("the paper's precision", f"{_percent(row.expected)} ({row.expected_for})" if row.expected else ""),
         ("answer", ended),
     ]
-    return Section(title=f"{row.page}, {row.mode}", rows=[line for line in lines if line[1]])
+    return Table(title=f"{row.page}, {row.mode}", rows=[line for line in lines if line[1]])
 
 
 def document(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from loupe.features.embed.inputs import Plan
     from loupe.features.embed.retrieval import Retrieval
     from loupe.features.embed.vectors import Embeddings
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
     from loupe.stats.comparison import Difference
 
 #: Columns of the table; retrieval.json and --json have the rest.
@@ -248,16 +248,17 @@ def _texts(plan: Plan) -> Iterator[str]:
     return (page.text for page in pages(plan, RunFolder.open(plan.run)))
 
 
-def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
+def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Table]:
     """Rows and what was wrong with some, and the scores of every system."""
-    from loupe.results.sections import Section, format_range, format_value
+    from loupe.results.sections import format_range, format_value
+    from loupe.results.tables.record import Table
 
     rows = [("pages", f"{len(found.texts):,} x {found.texts.shape[1]:,}")]
     rows += [("regions", f"{len(found.regions):,}")] if len(found.regions) else []
     rows += [("queries", f"{len(found.queries):,}")] if found.queries is not None else []
     shown = ("regions_too_small", "regions_left_out", "truncated", "long_but_not_counted", "empty", "failed")
     rows += [(name.replace("_", " "), f"{count:,}") for name in shown if (count := found.meta.counts.get(name))]
-    sections = [Section(title=f"embeddings by {found.meta.model or 'an unknown model'}", rows=rows)]
+    sections = [Table(title=f"embeddings by {found.meta.model or 'an unknown model'}", rows=rows)]
     if retrieval is None:
         return sections
     table = []
@@ -270,12 +271,12 @@ def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Section]:
     )
     title = f"retrieval, {retrieval.queries:,} queries over {retrieval.pages:,} pages{left}"
     header = ("system", SHOWN[0], "95 % interval", *SHOWN[1:])
-    return [*sections, Section(title=title, header=header, rows=table)]
+    return [*sections, Table(title=title, header=header, rows=table)]
 
 
-def _compared(found: Mapping[str, Mapping[str, Difference]], other: Path) -> Iterator[Section]:
+def _compared(found: Mapping[str, Mapping[str, Difference]], other: Path) -> Iterator[Table]:
     """How much better these vectors are found than those of another run, over the queries of both."""
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
     from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 
     rows = [
@@ -286,4 +287,4 @@ def _compared(found: Mapping[str, Mapping[str, Difference]], other: Path) -> Ite
     ]
     if rows:
         header = ("system", "measure", *DIFFERENCE_HEADER)
-        yield Section(title=f"minus {other}, paired by query", header=header, rows=rows)
+        yield Table(title=f"minus {other}, paired by query", header=header, rows=rows)

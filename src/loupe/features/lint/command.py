@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from loupe.features.lint.measure import FaultSum, Lint, PageLint
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
 #: Lines named for one fault of a page; --json has them all.
 LINES = 4
@@ -84,27 +84,25 @@ def command(
     context.exit(BELOW if fail_on_faults and any(fault.places for fault in found.faults) else 0)
 
 
-def sections(found: Lint, top: int) -> Iterator[Section]:
+def sections(found: Lint, top: int) -> Iterator[Table]:
     """The whole set, the faults, and the pages changed by the fix most; without ground truth no costs."""
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
     measures = moved(found)
     header = tuple(_heading(found, name) for name in measures)
     if found.official:
         title = f"{found.answers} for {found.benchmark}@{found.version}, {counted(found.read, 'page')}"
-        yield Section(
-            title=title, header=("measure", "official", "with all faults fixed", "change"), rows=_whole(found)
-        )
+        yield Table(title=title, header=("measure", "official", "with all faults fixed", "change"), rows=_whole(found))
     faults = [_fault_row(found, fault, measures) for fault in found.faults if fault.places]
     if faults:
         title = "change with only this fault fixed" if found.official else "formatting faults"
-        yield Section(title=title, header=("fault", "places", "pages", *header, "meaning"), rows=faults)
+        yield Table(title=title, header=("fault", "places", "pages", *header, "meaning"), rows=faults)
     faulty = [page for page in found.pages if page.faults and (not found.official or _moves(page))]
     if faulty:
         kind = "pages changed by the fix" if found.official else "pages"
         title = f"{kind} ({min(top, len(faulty)):,} of {len(faulty):,})"
         rows = [row for page in faulty[:top] for row in _page_rows(found, page, measures)]
-        yield Section(title=title, header=("page, fault", "places", "lines", *header), rows=rows)
+        yield Table(title=title, header=("page, fault", "places", "lines", *header), rows=rows)
 
 
 def _whole(found: Lint) -> list[tuple[str, ...]]:

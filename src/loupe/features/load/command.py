@@ -22,7 +22,7 @@ from loupe.typed import convert, encode_json
 
 if TYPE_CHECKING:
     from loupe.features.load.measure import Level, LoadTest, Percentiles
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
 _NOUNS = frozenset({"error", "timeout"})
 _HEADER = ("in flight", "pages/s", "tokens/s", "first token", "p50 s", "p95 s", "p99 s", "errors", "requests", "")
@@ -121,7 +121,7 @@ def _show(test: LoadTest, *, json: Path | None, plot: Path | None, plain: bool) 
     if plot is not None:
         from loupe.features.load.plot import load_page, load_svg
 
-        whole = load_page(test, notes_of(test), section.header, section.rows)
+        whole = load_page(test, notes_of(test), section)
         _write(plot, (load_svg(test) if plot.suffix.lower() == ".svg" else whole).encode())
 
 
@@ -135,12 +135,12 @@ def _write(path: Path, data: bytes) -> None:
         say(f"saved in {path}")
 
 
-def table_of(test: LoadTest) -> Section:
+def table_of(test: LoadTest) -> Table:
     """One row for each number of requests in flight."""
-    from loupe.results.sections import Section
+    from loupe.results.tables.record import Table
 
     title = f"{test.engine} on {test.benchmark}@{test.version}, {test.pages:,} pages"
-    return Section(title=title, header=_HEADER, rows=[_row(test, level) for level in test.levels])
+    return Table(title=title, header=_HEADER, rows=[_row(test, level) for level in test.levels])
 
 
 def _row(test: LoadTest, level: Level) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from html import escape
 
 from loupe.features.load.measure import Level, LoadTest
 from loupe.report.svg_parts import COLOURS, Scale, closed, line, opening, shortened, text
+from loupe.results.tables.record import Table
 
 WIDTH, HEIGHT = 760, 600
 _LEFT, _RIGHT = 62, 112
@@ -97,10 +98,10 @@ def _in_words(level: Level) -> str:
     return f"{level.in_flight} in flight: {rate}{p95}{errors}"
 
 
-def load_page(test: LoadTest, notes: Sequence[str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def load_page(test: LoadTest, notes: Sequence[str], table: Table) -> str:
     """The picture with its table as one HTML file; it loads nothing."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in table.header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in table.rows)
     said = "".join(f"<p>{escape(note)}</p>" for note in notes)
     title = escape(f"{test.engine} on {test.benchmark}: load")
     return (

@@ -19,7 +19,8 @@ from loupe.features.select.documents import Truth
 from loupe.features.select.questions import FIELDS
 from loupe.features.select.serving import ModelList
 from loupe.quantities import points
-from loupe.results.sections import Section, format_range
+from loupe.results.sections import format_range
+from loupe.results.tables.record import Table
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Row, sort_into_clusters
 from loupe.stats.comparison import FEWEST
@@ -277,24 +278,24 @@ class Ranked:
         return Counter(model for truth in self.unread for model in {truth.text_model, truth.vlm_model} - {""})
 
 
-def sections(ranked: Ranked) -> list[Section]:
+def sections(ranked: Ranked) -> list[Table]:
     """The table of a phase and all that stands under it."""
     header = (*_HEAD, *_COLUMNS[ranked.phase], *_TAIL)
     rows = [_row(ranked, standing) for standing in ranked.standings]
-    found = [Section(title=f"{ranked.document_type}: {TITLES[ranked.phase]}", header=header, rows=rows, keys=2)]
-    found += [Section(title="", rows=[(line,) for line in _notes(ranked)])]
+    found = [Table(title=f"{ranked.document_type}: {TITLES[ranked.phase]}", header=header, rows=rows, keys=2)]
+    found += [Table(title="", rows=[(line,) for line in _notes(ranked)])]
     placed = [each for each in ranked.standings if each.position is not None]
     if placed:
         kind = "Wilson" if ranked.phase == "a" else "bootstrap over documents"
         intervals = [(str(each.position), name_of(each), points(each.share), _interval(each)) for each in placed]
         header = ("#", "model", "%", "95 % interval")
-        found.append(Section(title=f"95 % interval of % ({kind})", header=header, rows=intervals, keys=2))
+        found.append(Table(title=f"95 % interval of % ({kind})", header=header, rows=intervals, keys=2))
     if len(placed) > 1:
         found.append(_neighbours(ranked, like_neighbours(ranked.standings)))
     wrong = [(name_of(each), each.assessment.status, each.assessment.reason) for each in ranked.standings]
     wrong = [row for row in wrong if row[1]]
     if wrong:
-        found.append(Section(title="not finished", header=("model", "status", "why"), rows=wrong, alarm=True))
+        found.append(Table(title="not finished", header=("model", "status", "why"), rows=wrong, alarm=True))
     return found
 
 
@@ -350,12 +351,12 @@ def _notes(ranked: Ranked) -> list[str]:
     return lines
 
 
-def _neighbours(ranked: Ranked, pairs: Sequence[Pair]) -> Section:
+def _neighbours(ranked: Ranked, pairs: Sequence[Pair]) -> Table:
     """Neighbours that are alike by documents fully right; in phase B, where a document may be half right, by points."""
     in_full = "documents fully right" if ranked.phase == "b" else "documents"
     title = f"neighbours that are not significantly different by {in_full} (exact McNemar, p ≥ 0.05)"
     if not pairs:
-        return Section(title=title, rows=[("none",)])
+        return Table(title=title, rows=[("none",)])
     header = ("#", "model", "model", "only first right", "only second right", "p")
     rows = [
         (
@@ -365,7 +366,7 @@ def _neighbours(ranked: Ranked, pairs: Sequence[Pair]) -> Section:
         )
         for pair in pairs
     ]
-    return Section(title=title, header=(*header, *(["by points"] if ranked.phase == "b" else [])), rows=rows)
+    return Table(title=title, header=(*header, *(["by points"] if ranked.phase == "b" else [])), rows=rows)
 
 
 def _by_points(pair: Pair) -> str:

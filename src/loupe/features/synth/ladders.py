@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from loupe.results.sections import Section, format_value
+from loupe.results.sections import format_value
+from loupe.results.tables.record import Table
 from loupe.typed import convert
 from loupe.types import Result
 
@@ -105,24 +106,24 @@ _LIMITS = {
 }
 
 
-def ladder_sections(result: Result) -> list[Section]:
+def ladder_sections(result: Result) -> list[Table]:
     """The tables of one result for a terminal; nothing for results without ladders."""
     ladders = ladders_of(result)
     sections = [_limits(ladders), _reliance(ladders), _degradations(ladders), _traps(result.figures)]
     return [each for each in sections if each is not None]
 
 
-def _limits(ladders: Sequence[Ladder]) -> Section | None:
+def _limits(ladders: Sequence[Ladder]) -> Table | None:
     rows = []
     for ladder in ladders:
         for name, stored in ladder.summary.items():
             title, found = _LIMITS.get((ladder.track, ladder.kind, name)), read_off(stored)
             if title and found:
                 rows.append((title, _crossing(found), _ends(found, "number"), f"{found.n}"))
-    return Section(title="limits", header=("", "value", "95 % interval", "pages"), rows=rows) if rows else None
+    return Table(title="limits", header=("", "value", "95 % interval", "pages"), rows=rows) if rows else None
 
 
-def _reliance(ladders: Sequence[Ladder]) -> Section | None:
+def _reliance(ladders: Sequence[Ladder]) -> Table | None:
     rows = []
     for ladder in ladders:
         stored = ladder.summary.get("reliance")
@@ -131,10 +132,10 @@ def _reliance(ladders: Sequence[Ladder]) -> Section | None:
                 above = format_value(more.value, "fraction")
                 rows.append((point.rung, format_value(point.value, "fraction"), above, _ends(more, "fraction")))
     header = ("text", "CER", "above natural", "95 % interval")
-    return Section(title="prior reliance, by how little the text means", header=header, rows=rows) if rows else None
+    return Table(title="prior reliance, by how little the text means", header=header, rows=rows) if rows else None
 
 
-def _degradations(ladders: Sequence[Ladder]) -> Section | None:
+def _degradations(ladders: Sequence[Ladder]) -> Table | None:
     rows = []
     rungs = set()
     for ladder in ladders:
@@ -153,10 +154,10 @@ def _degradations(ladders: Sequence[Ladder]) -> Section | None:
     at = f"% right at severity {rungs.pop()}" if len(rungs) == 1 else "% right, clean to worst"
     header = ("degradation", "area", "95 % interval", at, "half is gone at")
     listed = [row for _, row in sorted(rows)]
-    return Section(title="robustness, worst first", header=header, rows=listed) if listed else None
+    return Table(title="robustness, worst first", header=header, rows=listed) if listed else None
 
 
-def _traps(figures: Mapping[str, Any]) -> Section | None:
+def _traps(figures: Mapping[str, Any]) -> Table | None:
     stored = figures.get("traps")
     found = {kind: share_of(each) for kind, each in stored.items()} if isinstance(stored, dict) else {}
     known = [(share.passed / share.n, kind, share) for kind, share in found.items() if share]
@@ -168,7 +169,7 @@ def _traps(figures: Mapping[str, Any]) -> Section | None:
         count = f"{corrected.corrected} of {corrected.n}"
         rows.append(("wrong check digits put right", count, _ends(corrected, "fraction")))
     title = "traps" if known else "check digits"
-    return Section(title=title, header=("kind", "passed", "95 % interval, exact"), rows=rows) if rows else None
+    return Table(title=title, header=("kind", "passed", "95 % interval, exact"), rows=rows) if rows else None
 
 
 def _crossing(found: ReadOff) -> str:

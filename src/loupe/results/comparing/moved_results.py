@@ -10,7 +10,8 @@ import msgspec
 from loupe.quantities import counted
 from loupe.results.group_titles import shown_version
 from loupe.results.headline import format_headline
-from loupe.results.sections import Section, failed_count, format_estimate
+from loupe.results.sections import failed_count, format_estimate
+from loupe.results.tables.record import Table
 from loupe.results.visible_differences import signed
 from loupe.types import Estimate, Result
 
@@ -60,7 +61,7 @@ def _change(old: float | None, new: float | None) -> float | None:
     return None if old is None or new is None else new - old
 
 
-def moved_sections(runs: Sequence[Rescored], failed: Mapping[str, str], measure: str = "") -> list[Section]:
+def moved_sections(runs: Sequence[Rescored], failed: Mapping[str, str], measure: str = "") -> list[Table]:
     """List every run with its headline or `measure`, what moved, and the runs that could not be scored."""
     rows = [
         (
@@ -76,12 +77,12 @@ def moved_sections(runs: Sequence[Rescored], failed: Mapping[str, str], measure:
     counts = {word: sum(row[4] == word for row in rows) for word in ("unchanged", "moved", "new")}
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
     header = ("engine", "benchmark", "headline", "failed", "", "run")
-    found = [Section(title=f"scored {counted(len(rows), 'run')}: {said}", header=header, rows=rows)] if rows else []
+    found = [Table(title=f"scored {counted(len(rows), 'run')}: {said}", header=header, rows=rows)] if rows else []
     if listed := [line for each in runs for line in _lines(each)]:
-        found.append(Section(title="what moved", header=("measure", "before", "now", "change", "run"), rows=listed))
+        found.append(Table(title="what moved", header=("measure", "before", "now", "change", "run"), rows=listed))
     if failed:
         title = f"could not score {counted(len(failed), 'run')}"
-        found.append(Section(title=title, header=("why", "run"), rows=[(why, run) for run, why in failed.items()]))
+        found.append(Table(title=title, header=("why", "run"), rows=[(why, run) for run, why in failed.items()]))
     return found
 
 

@@ -21,7 +21,7 @@ from loupe.results.control_characters import printable
 from loupe.results.exports.sample_tables import Written, sample_rows, scored
 from loupe.results.headline import headline_of
 from loupe.results.scored_here import marks, result_of
-from loupe.results.spreadsheet_cells import Cell
+from loupe.results.tables.spreadsheet_cells import Cell
 from loupe.runs.folder import RunFolder
 from loupe.typed import encode_json
 from loupe.types import Result

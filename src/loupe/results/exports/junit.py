@@ -18,7 +18,8 @@ from loupe.results.comparing.regressions import loss
 from loupe.results.control_characters import printable
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.scored_here import NOT_HERE
-from loupe.results.sections import format_estimate, format_range, notes_of, one_line
+from loupe.results.sections import format_estimate, format_range, notes_of
+from loupe.results.tables.record import one_line
 from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 from loupe.runs.folder import RunFolder
 from loupe.types import Failure, Result

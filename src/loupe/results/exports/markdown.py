@@ -20,15 +20,9 @@ from loupe.results.group_titles import listed
 from loupe.results.headline import headline_of, why_nothing
 from loupe.results.references import answers_of, references_of
 from loupe.results.scored_here import marked
-from loupe.results.sections import (
-    failed_cell,
-    failed_count,
-    format_estimate,
-    format_range,
-    format_value,
-    notes_of,
-    one_line,
-)
+from loupe.results.sections import failed_cell, failed_count, format_estimate, format_range, format_value, notes_of
+from loupe.results.tables.files import code, pipe_table
+from loupe.results.tables.record import one_line
 from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 from loupe.results.worst_samples import added, worst_section
 from loupe.runs.folder import RunFolder
@@ -92,7 +86,7 @@ def _pair(compared: Compared, pair: Pair, base: str) -> Iterator[str]:
         cells = difference_cells(found, unit, higher_is_better=compared.directions.get(name, True))
         rows.append((code(name), *values, *cells))
     yield f"### {code(pair.name)} on what both have read: {counted(pair.samples, 'sample')}"
-    yield table(("measure", code(pair.name), code(base), *DIFFERENCE_HEADER), rows)
+    yield pipe_table(("measure", code(pair.name), code(base), *DIFFERENCE_HEADER), rows)
     worse = pair.moved.worse[:EXAMPLES]
     if not worse:
         return
@@ -128,7 +122,7 @@ def runs_markdown(runs: Sequence[tuple[RunFolder, Result]], measure: str = "") -
                 code(str(folder.path)),
             )
         )
-    parts = ["## Loupe", table(("engine", "benchmark", "headline", "95 % interval", "failed", "run"), rows)]
+    parts = ["## Loupe", pipe_table(("engine", "benchmark", "headline", "95 % interval", "failed", "run"), rows)]
     for folder, result in runs[:_LISTED]:
         parts += _run(folder, result, measure)
     parts.append(folded("Signatures", "\n".join(one_line(result.signature, 1000) for _, result in runs[:_LISTED])))
@@ -151,7 +145,7 @@ def _run(folder: RunFolder, result: Result, measure: str) -> Iterator[str]:
         )
         for name, found in list(result.measures.items())[:_LISTED]
     ]
-    yield table(("measure", "value", "95 % interval", "n"), rows)
+    yield pipe_table(("measure", "value", "95 % interval", "n"), rows)
     for warning in [*result.warnings[:_LISTED], *notes_of(result)]:
         yield f"> {code(warning, longest=LONGEST)}"
     if result.failures:
@@ -218,18 +212,6 @@ def _excerpt(text: str, start: int) -> str:
     return ("…" if start and cut else "") + cut + ("…" if start + LONGEST < len(text) else "")
 
 
-def code(text: str, *, longest: int = 160) -> str:
-    """A text as a code span on one line, which also stands in a table: there is no bar in it, nor an end of its own.
-
-    >>> code("a`b|c")
-    '``a`b¦c``'
-    """
-    flat = one_line(printable(text), longest).replace("|", "¦") or "–"
-    ticks = "`" * (max(map(len, re.findall("`+", flat)), default=0) + 1)
-    space = " " if flat.startswith("`") or flat.endswith("`") else ""
-    return f"{ticks}{space}{flat}{space}{ticks}"
-
-
 def block(text: str) -> str:
     """A text as a code block; its fence is longer than any that stands in it."""
     shown = printable(text.replace("\r\n", "\n").replace("\r", "\n")) or "(nothing)"
@@ -240,9 +222,3 @@ def block(text: str) -> str:
 def folded(title: str, text: str) -> str:
     """A code block that opens with a click."""
     return f"<details><summary>{title}</summary>\n\n{block(text)}\n\n</details>"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -18,7 +18,7 @@ from loupe.files.folder import Folder
 from loupe.results.references import references_of
 from loupe.results.sample_values import sample_values
 from loupe.results.scored_here import result_of, where_scored
-from loupe.results.spreadsheet_cells import Cell, csv_lines
+from loupe.results.tables.spreadsheet_cells import Cell, csv_lines
 from loupe.runs.folder import RunFolder
 from loupe.types import Prediction, SampleScores
 
