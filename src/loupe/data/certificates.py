@@ -1,4 +1,4 @@
-"""Which certificate authorities are trusted, and what is wrong if a server's certificate is not.
+"""Choose the certificate authorities to trust, and say what is wrong if a server's certificate is not.
 
 Source: docs/engines/openai.md#certificates. OpenSSL reads SSL_CERT_FILE and SSL_CERT_DIR itself. Requests and curl have
 names of their own for the same, which most people with a company's authority have set: these are trusted, too.

@@ -25,7 +25,7 @@ def file_digest(path: Path) -> str:
 
 
 def is_there(source: PageSource) -> bool:
-    """Whether the file that a page is read from is there."""
+    """True if the file that a page is read from is there."""
     return (source if isinstance(source, Path) else source.path).is_file()
 
 

@@ -1,4 +1,4 @@
-"""What comes only with an extra: said once, before a run starts, and not sample by sample."""
+"""Packages that come only with an extra: missing ones are named once, before a run starts, and not sample by sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "loupe-ocr"
 
 
 class Extra(NamedTuple):
-    """What an extra is for (docs/install.md says the same), and the modules that it brings."""
+    """The purpose of an extra (docs/install.md says the same), and the modules that it brings."""
 
     purpose: str
     modules: tuple[str, ...]

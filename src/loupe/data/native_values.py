@@ -1,4 +1,4 @@
-"""How values of data files travel between processes: each arrives as the type that it had, and none is unpickled.
+"""Send values of data files between processes: each arrives as the type that it had, and none is unpickled.
 
 What msgpack knows goes as it is; dates, times, decimals, UUIDs and tuples (of maps) go as text with the number of their
 type.

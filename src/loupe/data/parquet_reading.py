@@ -78,7 +78,7 @@ def _batches(path: Path, columns: Sequence[str], first: int) -> Iterator[list[di
 
 
 def _rows_at_once(parquet: ParquetFile, columns: Sequence[str], groups: range) -> int:
-    """How many rows of the row group with the largest ones weigh less than `_BATCH_BYTES`, as the footer says."""
+    """Return how many of the largest group's rows weigh less than `_BATCH_BYTES`, as the footer says."""
     paths = [parquet.schema.column(index).path for index in range(parquet.metadata.num_columns)]
     wanted = [
         index for index, path in enumerate(paths) if any(f"{path}.".startswith(f"{column}.") for column in columns)

@@ -39,7 +39,7 @@ class PreparedRow:
 
 
 def is_prepared(root: Path) -> bool:
-    """Whether the folder is in the prepared form."""
+    """True if the folder is in the prepared form."""
     return (root / METADATA).is_file()
 
 
@@ -140,5 +140,5 @@ def _facts(sample: Sample) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no word for: paths and the like as text."""
+    """Convert what JSON has no word for: paths and the like as text."""
     return str(value)

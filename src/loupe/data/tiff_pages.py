@@ -1,4 +1,4 @@
-"""Where the pages of a TIFF file stand: found in one pass over its directories, without decoding any (TIFF 6.0).
+"""Find the pages of a TIFF file in one pass over its directories, without decoding any (TIFF 6.0).
 
 Pillow finds a page by way of all before it. Here places are kept for the files that were read last, and Pillow gets a
 file that begins with the page.

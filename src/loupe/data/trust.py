@@ -1,4 +1,5 @@
-"""Which files may run code here or say what runs: those that the user has trusted, as they are now and where they are.
+"""Decide which files may run code here or say what runs: those that the user has trusted, as they are now and where
+they are.
 
 A folder may come from somebody else. What a user names on the command line is their decision; what a file names is not.
 Trust is for one file with one content at one place: a copy elsewhere is not trusted, as the same words may mean other
@@ -48,13 +49,13 @@ def stand_in() -> str:
 
 
 def is_trusted(path: Path, content: bytes | None = None) -> bool:
-    """Whether the user trusts this file with the content that it has now, or with the one that was read."""
+    """True if the user trusts this file with the content that it has now, or with the one that was read."""
     digest = _digest(path, content)
     return digest in _SEEN or os.path.isfile(_folder() / digest)  # noqa: PTH113  False if it may not be read
 
 
 def was_trusted(path: Path) -> bool:
-    """Whether the user has trusted the file with another content, or this one."""
+    """True if the user has trusted the file with another content, or this one."""
     return any(place == str(real_path(path)) for _, place in _marks())
 
 
@@ -75,7 +76,7 @@ def _removed(mark: Path) -> bool:
 
 
 def _marks() -> list[tuple[Path, str]]:
-    """What is remembered, with the place of its file."""
+    """Return what is remembered, with the place of its file."""
     with contextlib.suppress(OSError):
         return [(mark, mark.read_text("utf-8", errors="surrogateescape")) for mark in _folder().iterdir()]
     return []

@@ -63,7 +63,7 @@ def tsv_rows(path: Path, columns: tuple[str, ...]) -> Iterator[TsvRow]:
 
 
 def _records(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Where each row begins, and its bytes without the line end; one with an open quote goes on in the next line."""
+    """Yield where each row begins, and its bytes without the line end; an open quote goes on in the next line."""
     try:
         file = open_data(path)
     except OSError as error:
@@ -85,7 +85,9 @@ def _records(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _cells(record: bytes) -> list[tuple[int, int]]:
-    """Where the cells of a row begin and end, without their quotes. Raises ValueError for a quote without its end."""
+    """Return where the cells of a row begin and end, without their quotes. Raises ValueError for a quote without its
+    end.
+    """
     spans, place = [], 0
     while True:
         if record.startswith(b'"', place):

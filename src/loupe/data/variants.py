@@ -27,12 +27,12 @@ SCAN_LONGEST: Final = 2_048
 
 
 def is_turned(variant: str) -> bool:
-    """Whether width and height change places."""
+    """True if width and height change places."""
     return variant in ("rotate90", "rotate270")
 
 
 def is_quarter_turn(variant: str) -> bool:
-    """Whether no pixel is changed, only moved."""
+    """True if no pixel is changed, only moved."""
     return variant in _TURNS
 
 

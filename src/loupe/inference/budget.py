@@ -51,11 +51,11 @@ class Budget:
 
     @property
     def total(self) -> float:
-        """What is spent until now, the hours of this session included."""
+        """The money spent until now, the hours of this session included."""
         return self.spent + (0.0 if self._since is None else self.price.of_hours(self.clock() - self._since))
 
     def status(self) -> str:
-        """What is spent, for the person who watches."""
+        """The money spent, for the person who watches."""
         return f"{money(self.total)} of {money(self.most)} {self.price.currency}"
 
     async def admits(self, stopping: Callable[[], bool]) -> bool:
@@ -86,7 +86,7 @@ class Budget:
         self._count(Usage.of(prediction))
 
     def refusal(self) -> BudgetSpentError:
-        """Why no more is asked."""
+        """Return the error that says why no more is asked."""
         spent = f"{money(self.total)} of --max-cost {money(self.most)} {self.price.currency} is spent"
         if self.dearest is None:
             return BudgetSpentError(spent, hint="continue with a higher --max-cost")

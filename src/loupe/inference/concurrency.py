@@ -1,4 +1,4 @@
-"""How many requests are in flight: a fixed number, or as many as the server turns into throughput.
+"""Decide how many requests are in flight: a fixed number, or as many as the server turns into throughput.
 
 The automatic limit starts low and doubles while that makes the server faster; then it looks closer, in steps of a
 quarter, for the smallest number that is as fast. A refusal for too many requests (429) or a timeout takes places away
@@ -84,7 +84,7 @@ class Places:
 
 @dataclass(slots=True)
 class _Search:
-    """Where the search stands: throughput in answers per second by limit, and what is tried next."""
+    """The state of the search: throughput in answers per second by limit, and what is tried next."""
 
     measured: dict[int, float] = field(default_factory=dict)
     doubling: bool = True
@@ -92,7 +92,7 @@ class _Search:
     settled: int = 0
 
     def pays(self, limit: int) -> bool:
-        """Whether a limit is better than the best one so far: more places must bring more, fewer may cost a little."""
+        """True if a limit is better than the best one so far: more places must bring more, fewer may cost a little."""
         needed = self.measured.get(self.best, 0.0) * (1 + _GAIN if limit > self.best else 1 - _LOSS)
         return self.measured[limit] >= needed
 

@@ -60,7 +60,7 @@ class DividedPages:
     _no_more: bool = False
 
     def tasks(self, take: Callable[[], Awaitable[Request | None]], workers: int) -> list[Coroutine[None, None, None]]:
-        """What has to run until all pages have ended: who divides, and who asks. `take` gives the next page."""
+        """Return what has to run until all pages have ended: dividing and asking. `take` gives the next page."""
         self._dividing = self.engine.dividers
         dividers = [self._divide_pages(take, workers) for _ in range(self._dividing)]
         return [*dividers, *(self._ask_parts() for _ in range(workers))]
@@ -181,7 +181,7 @@ class DividedPages:
 
 
 def _ended(page: _Page, number: int) -> Prediction:
-    """How a part ended; one that was in flight may have been charged, one that was not asked was not."""
+    """Return how a part ended; one that was in flight may have been charged, one that was not asked was not."""
     if number in page.ended:
         return page.ended[number]
     if number in page.asked:

@@ -140,7 +140,7 @@ def _path(image: PageSource) -> Path:
 
 
 async def _asked(process: Process, sample: Sample) -> str:
-    """Why a sample could not be drawn, "" where it was. Raises OSError or IncompleteReadError where the child ends."""
+    """Return why a sample could not be drawn, "" if it was. Raises OSError or IncompleteReadError if the child ends."""
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(frame(pickle.dumps(sample)))
     await process.stdin.drain()

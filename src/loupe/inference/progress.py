@@ -1,4 +1,4 @@
-"""What a run is doing right now: plain counters that a display polls, and the two ways to stop."""
+"""State of a run right now: plain counters that a display polls, and the two ways to stop."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Progress:
             self.news.append(told)
 
     def take_back(self, note: str) -> None:
-        """What a note said is over; what others have said since stays."""
+        """End what a note said; what others have said since stays."""
         if self.note == note:
             self.note = ""
 

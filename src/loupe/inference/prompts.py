@@ -1,4 +1,4 @@
-"""Which prompt a sample is asked with: its own question, else the profile's, else the benchmark's, else the task's."""
+"""Choose the prompt for a sample: its own question, else the profile's, else the benchmark's, else the task's."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def template_for(task: str, *, profile: Profile, benchmark: Benchmark, benchmark
 def prompts_by_task(
     tasks: Iterable[str], *, profile: Profile, benchmark: Benchmark, benchmark_id: str
 ) -> dict[str, str]:
-    """What is asked: of samples of these tasks without a question of their own, or of the regions of any page."""
+    """Return the prompts: of samples of these tasks without a question of their own, or of the regions of any page."""
     if profile.asks_regions:
         return dict(profile.prompts)
     return {task: template_for(task, profile=profile, benchmark=benchmark, benchmark_id=benchmark_id) for task in tasks}
 
 
 def make_request(sample: Sample, *, profile: Profile, benchmark: Benchmark, benchmark_id: str) -> Request:
-    """What the engine gets to see of a sample: no ground truth."""
+    """Make the request that an engine sees of a sample: no ground truth."""
     task = sample.task or benchmark.task
     prompt = sample.prompt or template_for(task, profile=profile, benchmark=benchmark, benchmark_id=benchmark_id)
     return Request(

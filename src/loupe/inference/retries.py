@@ -1,4 +1,4 @@
-"""How patient to be with a server: whether a request is sent again, and how long it waits until then.
+"""Decide how patient to be with a server: whether a request is sent again, and how long it waits until then.
 
 Rules: docs/protocols/engines.md#retries. All who ask servers go by them: runs, selections, embeddings.
 """
@@ -24,7 +24,8 @@ _LOOK, _WORTH_SAYING = 0.2, 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How patient to be. Times in seconds; `max_rate_waits` bounds how often one sample may be told to come back.
+    """The patience with a server. Times in seconds; `max_rate_waits` bounds how often one sample may be told to come
+    back.
 
     A server that asks for a longer pause than `LONGEST_WAIT` ends the run.
 

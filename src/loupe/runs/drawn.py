@@ -29,7 +29,7 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] = ()
 
     def holds(self, ident: str) -> bool:
-        """Whether a sample of the set is one of those drawn."""
+        """True if a sample of the set is one of those drawn."""
         if not self.ids:
             return _place(self.seed, ident) <= self.last
         place = bisect_left(self.ids, ident)
@@ -37,7 +37,7 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def way(self) -> str:
-        """How they were drawn: parts drawn in one way hold one another. `stratified(by=task+language,seed=0)`."""
+        """The way they were drawn: parts drawn in one way hold one another. `stratified(by=task+language,seed=0)`."""
         return f"stratified(by={'+'.join(self.strata)},seed={self.seed})" if self.ids else f"random(seed={self.seed})"
 
 

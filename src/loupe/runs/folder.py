@@ -256,7 +256,7 @@ class RunFolder:
         self.files.write(RESULT, data)
 
     def stored_scores(self) -> Sequence[SampleScores]:
-        """What `write_scores` and `new_scores` have stored, read when it is looked at; few of them are held."""
+        """The scores that `write_scores` and `new_scores` have stored, read when looked at; few are kept in memory."""
         return StoredRecords(self.files, SCORES, SampleScores)
 
     @contextmanager
@@ -379,7 +379,7 @@ def uneven_measure(row: SampleScores, counts: dict[str, int]) -> str:
 
 
 def counts_instead(outcome: str, before: str, lost: int = 0, lost_before: int = 0) -> bool:
-    """Whether a later record of a sample counts in place of the one before: by class, then by what was lost."""
+    """True if a later record of a sample counts in place of the one before: by class, then by what was lost."""
     return before in RETRIED or (outcome not in RETRIED and lost <= lost_before)
 
 
@@ -481,7 +481,9 @@ def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
 
 
 def _identity(record: RunInfo | Result) -> tuple[str, str, str, str]:
-    """What a result must agree in with its run: names, and how it was made; a later version only writes another one."""
+    """Return what a result must agree in with its run: names, and how it was made; a later version only writes another
+    one.
+    """
     ident = record.benchmark_id if isinstance(record, RunInfo) else record.benchmark
     return ident, record.version, record.engine, record.signature.partition("|loupe:")[0]
 

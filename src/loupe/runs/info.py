@@ -70,7 +70,8 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def reference_digest(self) -> str:
-        """What defines the numbers: ids, questions and references of the whole data set, and no page image.
+        """The digest of what defines the numbers: ids, questions and references of the whole data set, and no page
+        image.
 
         `data_digest` has the images, too: a run is not continued on other pages.
         """
@@ -84,7 +85,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def part(self) -> str:
-        """Which part of the set was asked for, as `first 2 of 19` or `4 of 19 at random`; "" for all of it."""
+        """The part of the set that was asked for, as `first 2 of 19` or `4 of 19 at random`; "" for all of it."""
         if not _is_part(self) or self.total == self.whole:
             return ""
         count = f"{self.total:,} of {self.whole:,}" if self.whole else f"{self.total:,}"

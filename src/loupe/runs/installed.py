@@ -1,4 +1,4 @@
-"""Which benchmarks are installed, and names of one's own for runs of anything else that is called like one of them.
+"""List installed benchmarks, and find names of one's own for runs of anything else that is called like one of them.
 
 Only ids are listed here; nothing is imported. Whoever files, opens or unpacks a run asks `id_apart`, so no folder and
 no file passes for a published benchmark anywhere.
@@ -41,7 +41,7 @@ def benchmark_ids() -> list[str]:
 
 
 def is_installed(name: str) -> bool:
-    """Whether `id` or `id@version` names an installed benchmark, of whatever version; nothing is imported."""
+    """True if `id` or `id@version` names an installed benchmark, of whatever version; nothing is imported."""
     return name.partition("@")[0] in benchmark_ids()
 
 

@@ -1,4 +1,4 @@
-"""Where the records of a run stand in their file: an index that takes little more than the ids themselves."""
+"""Find the records of a run in their file: an index that takes little more than the ids themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record stands in its file, and the little of it that scheduling needs."""
+    """The place of a record in its file, and the little of it that scheduling needs."""
 
     offset: int
     length: int

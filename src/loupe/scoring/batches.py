@@ -1,4 +1,4 @@
-"""How many samples go to a scoring process at once. It decides about speed only, never about a score."""
+"""Choose how many samples go to a scoring process at once. It decides about speed only, never about a score."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def batch_head(size: int) -> bytes:
 
 
 def batch_size(head: bytes) -> int:
-    """How many samples follow this message."""
+    """Return how many samples follow this message."""
     return int.from_bytes(head, "big")
 
 

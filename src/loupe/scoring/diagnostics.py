@@ -47,7 +47,7 @@ def diagnose(benchmark: Benchmark, sample: Sample, prediction: Prediction, text:
 
 
 def _only_reasoning(prediction: Prediction) -> bool | None:
-    """Whether an answer with reasoning has nothing else; None if it has no reasoning."""
+    """True if an answer with reasoning has nothing else; None if it has no reasoning."""
     reasoned = bool(prediction.reasoning) or think(prediction.text) != prediction.text
     return is_only_reasoning(prediction.text, prediction.reasoning) if reasoned else None
 
@@ -73,7 +73,7 @@ def _length_without_blanks(text: str) -> int:
 
 
 def _text_on_blank(sample: Sample, text: str) -> bool | None:
-    """Whether a page without ink and without ground truth was "read"; None if the page has either, or is unreadable."""
+    """True if a page without ink and ground truth was "read"; None if the page has either, or is unreadable."""
     if sample.truth or not sample.images:
         return None
     from loupe.data.pages import BLANK_INK, ink_fraction

@@ -1,4 +1,4 @@
-"""What identifies a score: a sha256 over all it depends on, so scoring an unchanged run again is only reading."""
+"""Identify a score: a sha256 over all it depends on, so scoring an unchanged run again is only reading."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ CASES = Path(loupe.__file__).parent / "verify_cases"
 
 
 class Parity(msgspec.Struct, frozen=True, kw_only=True):
-    """How one benchmark fares: `identical` of `cases` within their tolerance, and the largest difference seen.
+    """The parity of one benchmark: `identical` of `cases` within their tolerance, and the largest difference seen.
 
     `known` counts all its cases, also those that cannot be compared on this machine.
     `missing` says what the cases need that were not compared, and what brings it: by reason, the number of cases.

@@ -201,7 +201,7 @@ class ScorePool:
             thread.start()
 
     def most(self) -> int:
-        """How many processes there may be just now."""
+        """The number of processes that there may be just now."""
         return max(1, self._jobs or self._hands.most())
 
     def _tick(self) -> None:

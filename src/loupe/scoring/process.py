@@ -50,19 +50,21 @@ class Line(Protocol):
     """A scoring process and the line to it, wherever it runs. `kill` may be called by any thread, the rest by one."""
 
     def note(self, problem: str) -> None:
-        """How its start ended ("": it can score), or what its machine lacks; the machine may be judged by it."""
+        """Take note of how its start ended ("": it can score), or what its machine lacks; the machine may be judged by
+        it.
+        """
 
     def settle(self, start: Start) -> Start:
-        """What to score with, as it is called where the process runs."""
+        """Settle what to score with, as it is called where the process runs."""
 
     def write(self, data: bytes) -> None:
         """Send all of this; if the process is gone, `read` says so after its last answers."""
 
     def read(self, seconds: float) -> bytes | None:
-        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+        """Return what has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
 
     def death(self) -> str:
-        """How the process ended, after the end of the line."""
+        """Return how the process ended, after the end of the line."""
 
     def last_words(self) -> str:
         """End the process; the end of what it wrote to standard error while it started."""
@@ -91,7 +93,7 @@ class Hands(Protocol):
         """
 
     def most(self) -> int:
-        """How many processes there may be just now."""
+        """The number of processes that there may be just now."""
 
     def pack(self, sample: Sample, prediction: Prediction, lost: str) -> bytes:
         """One sample as it travels; `lost` says how it has cost a worker before. Raises what pickling raises."""
@@ -155,7 +157,7 @@ class Process:
             return
 
     def read(self, seconds: float) -> bytes | None:
-        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+        """Return what has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         poll = select.poll()
@@ -163,7 +165,7 @@ class Process:
         return os.read(descriptor, 1 << 18) if poll.poll(seconds * 1000) else None
 
     def death(self) -> str:
-        """How the process ended: its output is closed, so its exit code stands, and only its children are left."""
+        """Kill what is left, and return how the process ended: its output is closed, so its exit code is final."""
         self.kill()
         code = self._process.wait()
         return f"scorer died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"

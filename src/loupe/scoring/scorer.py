@@ -113,6 +113,6 @@ def _checked(benchmark: Benchmark, scores: Sequence[Score]) -> list[Score]:
 
 
 def one_line(error: BaseException) -> str:
-    """What was raised, in one line of bounded length."""
+    """Format an exception as one line of bounded length."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""Which script a text is written in, from the blocks of the Unicode standard (version 16); no property files needed."""
+"""Find the script of a text, from the blocks of the Unicode standard (version 16), without property files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def count_scripts(text: str) -> Counter[str]:
 
 
 def script_mismatch(prediction: str, reference: str) -> bool | None:
-    """Whether the prediction is mainly in a script that the reference hardly uses; None with too few letters.
+    """True if the prediction is mainly in a script that the reference hardly uses; None with too few letters.
 
     Texts in two scripts (Japanese: kanji and kana) may tip either way, so the most frequent script of the prediction is
     a mismatch only where it makes up less than a tenth of the reference's letters.

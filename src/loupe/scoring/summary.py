@@ -26,7 +26,7 @@ _NAMED_IN_WARNING = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where scores come from: benchmark (its id) and engine, how they were made, and of how many samples asked for.
+    """The origin of scores: benchmark (its id) and engine, how they were made, and of how many samples asked for.
 
     `part` says which of all samples these are ("": all).
     """
@@ -96,7 +96,7 @@ def summarise(
 
 
 class _Seen:
-    """What is kept of the rows: the numbers of their scores, the places of these per slice, and counts."""
+    """The facts kept about the rows: the numbers of their scores, the places of these per slice, and counts."""
 
     def __init__(self) -> None:
         self.rows = 0

@@ -1,4 +1,4 @@
-"""What is computed of scores, as one record that travels through all of the statistics. Method: docs/statistics.md."""
+"""Settings of the statistics, as one record that travels through all of them. Method: docs/statistics.md."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class MeasureRows:
     cluster: NDArray[np.intp]
 
     def clusters(self) -> int:
-        """How many clusters have a score of this measure."""
+        """The number of clusters that have a score of this measure."""
         return int(np.count_nonzero(np.diff(self.cluster))) + 1
 
     def sums(self, clusters: int) -> Floats:
@@ -78,7 +78,7 @@ class ScoreTable:
 
     @property
     def clusters(self) -> int:
-        """How many clusters have scores."""
+        """The number of clusters that have scores."""
         return len(self._numbers)
 
     def add(self, label: str, score: Score) -> int:

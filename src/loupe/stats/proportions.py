@@ -54,7 +54,7 @@ def exact_interval(successes: int, n: int, *, confidence: float = CONFIDENCE) ->
 
 
 def _solved(rising: Callable[[float], float]) -> float:
-    """Where a function that rises from below 0 to above 0 on 0..1 is 0."""
+    """Solve for where a function that rises from below 0 to above 0 on 0..1 is 0."""
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""What the hub says about a data set: the commit behind a branch, and every file with its size and digest.
+"""Read what the hub says about a data set: the commit behind a branch, and every file with its size and digest.
 
 Through huggingface_hub (extra `data`), which knows the mirror (HF_ENDPOINT), the token (HF_TOKEN, or the login of the
 machine), and offline mode. Protocol: docs/data.md.
@@ -77,7 +77,7 @@ def list_files(
 
 
 def file_url(repo: str, revision: str, path: str) -> str:
-    """Where a file is fetched from, at the mirror if HF_ENDPOINT names one."""
+    """Return the address that a file is fetched from, at the mirror if HF_ENDPOINT names one."""
     from huggingface_hub import hf_hub_url
 
     return hf_hub_url(repo, path, repo_type="dataset", revision=revision, endpoint=_endpoint())
@@ -103,7 +103,9 @@ def _token() -> str:
 
 
 def refused(dataset: DataSet, status: int) -> DatasetError:
-    """Why the hub does not give the data: 401 and 403 want terms accepted or a token, 404 knows no such thing."""
+    """Return the error if the hub does not give the data: 401 and 403 want terms accepted or a token, 404 knows no such
+    thing.
+    """
     if status in (401, 403):
         message = f"{dataset.repo}: the hub refuses access (HTTP {status}); the data set is gated, private or not there"
         return DatasetError(message, hint=f"accept its terms at {dataset.page}, then: export HF_TOKEN=…")

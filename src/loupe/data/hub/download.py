@@ -45,7 +45,7 @@ _SAVE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to fetch and how. Empty `revision`: what the manifest pins, else the data set's own branch."""
+    """The files to fetch, and the way. Empty `revision`: what the manifest pins, else the data set's own branch."""
 
     dataset: DataSet
     root: Path
@@ -56,7 +56,7 @@ class Order:
 
     @property
     def partial(self) -> Path:
-        """Where files arrive."""
+        """The folder where files arrive."""
         return self.arriving.path
 
     @property
@@ -66,7 +66,7 @@ class Order:
 
 
 def survey(order: Order) -> Listing:
-    """What a `get` would have to fetch now, and nothing else; asks the hub."""
+    """List what a `get` would have to fetch now, and nothing else; asks the hub."""
     manifest = _present(order)
     listing = _list(order, manifest)
     return Listing(listing.repo, listing.revision, tuple(_missing(order, manifest, listing)))
@@ -101,7 +101,7 @@ def get(order: Order, tally: Tally | None = None) -> Manifest:
 
 
 def is_fetched(order: Order, present: Manifest) -> bool:
-    """Whether all that is asked for was fetched. A manifest that does not say what was asked for is of the usual files.
+    """True if all that is asked for was fetched. A manifest that does not say what was asked for is of the usual files.
 
     Files by `--include` are asked for at the hub each time: it knows whether there are more of them.
     """
@@ -109,7 +109,7 @@ def is_fetched(order: Order, present: Manifest) -> bool:
 
 
 def is_begun(order: Order) -> bool:
-    """Whether only other files of the data set are there (`--include`), and none of another source."""
+    """True if only other files of the data set are there (`--include`), and none of another source."""
     if not has_manifest(order.root):
         return False
     present = read_manifest(order.root)

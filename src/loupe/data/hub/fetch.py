@@ -30,7 +30,7 @@ _PIECE = 1 << 20
 
 @dataclass(slots=True)
 class Tally:
-    """How far a download is: plain counters that a display polls."""
+    """The progress of a download: plain counters that a display polls."""
 
     files: int = 0
     bytes: int = 0

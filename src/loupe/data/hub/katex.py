@@ -74,7 +74,9 @@ class Katex:
 
 
 def katex_folder(release: Release = DRAWING) -> Path:
-    """Where the files are looked for: $LOUPE_KATEX_DIR (other releases in folders of it), else in the user's cache."""
+    """Return the folder that is searched for the files: $LOUPE_KATEX_DIR (other releases in folders of it), else in the
+    user's cache.
+    """
     named, own = os.environ.get("LOUPE_KATEX_DIR", ""), f"katex-{release.version}"
     if not named:
         return cache_folder(own)
@@ -101,12 +103,12 @@ def read_katex(release: Release = DRAWING) -> Katex:
 
 
 def has_fonts() -> bool:
-    """Whether KaTeX's fonts are beside the two files that draw."""
+    """True if KaTeX's fonts are beside the two files that draw."""
     return (katex_folder() / "fonts" / "KaTeX_Main-Regular.woff2").is_file()
 
 
 def is_complete() -> bool:
-    """Whether all releases are here, fonts included."""
+    """True if all releases are here, fonts included."""
     try:
         for release in RELEASES:
             read_katex(release)

@@ -40,7 +40,7 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a data set is made of. `revision` is the commit, `requested` the name that it was resolved from.
+    """The parts of a data set. `revision` is the commit, `requested` the name that it was resolved from.
 
     `archives` are zips that were unpacked and are gone; `patterns` are what was asked for, all of which is here. All of
     `repo`, `revision`, `requested`, `patterns` are empty for a folder that did not come from the hub.
@@ -72,7 +72,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_manifest(root: Path) -> bool:
-    """Whether the folder is a data set that Loupe fetched or unpacked."""
+    """True if the folder is a data set that Loupe fetched or unpacked."""
     return (root / NAME).is_file()
 
 

@@ -1,4 +1,4 @@
-"""Where a data set on this machine came from, as far as this user's Loupe saw it come.
+"""Record where a data set on this machine came from, as far as this user's Loupe saw it come.
 
 A manifest can name any repository, and its digests only say that the files are those that it lists. So `loupe data get`
 and `loupe data unpack` leave a note beside it, sealed together with the manifest (loupe.data.seals).

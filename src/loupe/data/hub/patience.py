@@ -1,4 +1,5 @@
-"""How often and how long a download waits for a busy server: bounded attempts, growing pauses, Retry-After obeyed.
+"""Decide how often and how long a download waits for a busy server: bounded attempts, growing pauses, Retry-After
+obeyed.
 
 Source: docs/data.md; Retry-After, which model servers send too, as RFC 9110, section 10.2.3 (seconds or a date).
 """
@@ -39,7 +40,7 @@ class Patience:
 
 
 def retry_after_seconds(value: str | None, *, now: datetime | None = None) -> float | None:
-    """What a Retry-After header asks for, in seconds from now; None where it says nothing that can be read.
+    """Return what a Retry-After header asks for, in seconds from now; None if it says nothing that can be read.
 
     A date that has passed means 0; a number below 0, or without an end, says nothing.
     """

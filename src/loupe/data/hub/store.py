@@ -1,4 +1,4 @@
-"""Where data sets lie on this machine: one folder each below LOUPE_DATA, by default in the user's cache folder.
+"""Find data sets on this machine: one folder each below LOUPE_DATA, by default in the user's cache folder.
 
 The folder of a data set is named after its benchmark, or after the one that it shares the data with. It holds
 the files in upstream's own layout.
@@ -21,5 +21,7 @@ def store_root() -> Path:
 
 
 def default_root(place: str) -> Path:
-    """Where `loupe data get` puts the data set of this name. It need not exist; where it does, it is whole."""
+    """Return the folder where `loupe data get` puts the data set of this name. It need not exist; if it does, it is
+    whole.
+    """
     return store_root() / place
