@@ -83,7 +83,7 @@ class Axis:
     ticks: list[tuple[float, str]]
 
     def position(self, value: float) -> float:
-        """Where a value stands, in percent of the width."""
+        """Return the position of a value, in percent of the width."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(1.0, max(0.0, share)), 2)
 

@@ -481,9 +481,7 @@ def _decode(line: bytes, kind: type[Record], path: Path, number: int) -> Record:
 
 
 def _identity(record: RunInfo | Result) -> tuple[str, str, str, str]:
-    """Return what a result must agree in with its run: names, and how it was made; a later version only writes another
-    one.
-    """
+    """Return what a result and its run must agree in: names, and how it was made, but not the version."""
     ident = record.benchmark_id if isinstance(record, RunInfo) else record.benchmark
     return ident, record.version, record.engine, record.signature.partition("|loupe:")[0]
 

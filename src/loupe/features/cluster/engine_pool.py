@@ -56,7 +56,7 @@ class _Worker:
     _reading: frozenset[int] | None = None
 
     def was_reading(self, ident: int, places: int) -> bool:
-        """Whether a request was being worked on, and did not wait, when the worker died."""
+        """True if a request was being worked on, and did not wait, when the worker died."""
         if self._reading is None:  # Those that waited are told of the death later than this first one.
             self._reading = frozenset(islice(self.asked, places))
         return ident in self._reading
@@ -183,7 +183,7 @@ class EnginePool:
             raise answer
 
     async def healthy(self) -> bool:
-        """Whether any worker's engine works. Raises what the last of them raised where none does."""
+        """True if any worker's engine works. Raises what the last of them raised where none does."""
         found = await asyncio.gather(*(self._call(worker.actor.healthy.remote()) for worker in list(self._ready)))
         errors = [each for each in found if isinstance(each, LoupeError)]
         if errors and len(errors) == len(found):

@@ -36,7 +36,7 @@ class Cluster:
         self.tell: Callable[[str], None] = lambda _: None
 
     def reads(self, profile: Profile) -> bool:
-        """Whether an engine runs on the nodes; the others ask a server, from this process."""
+        """True if an engine runs on the nodes; the others ask a server, from this process."""
         return runs_on_nodes(profile)
 
     @asynccontextmanager
@@ -103,7 +103,7 @@ def open_cluster(
 
 
 def runs_on_nodes(profile: Profile) -> bool:
-    """Whether an engine runs on the nodes. A client of a server that stands somewhere needs no cluster.
+    """True if an engine runs on the nodes. A client of a server that stands somewhere needs no cluster.
 
     Nor do its keys go there, and a service that allows so many requests a second is asked from one place.
     """

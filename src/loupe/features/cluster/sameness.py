@@ -1,4 +1,4 @@
-"""Whether a node is like the driver: another release of Loupe, or of what touches pages, may give other numbers."""
+"""Compare a node with the driver: another release of Loupe, or of what touches pages, may give other numbers."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class FoxItem(msgspec.Struct):
 
     @property
     def text(self) -> str | None:
-        """What stands on the page, if the list says it."""
+        """The text of the page, if the list says it."""
         return next((turn.value for turn in self.conversations if turn.speaker == "gpt"), None)
 
 
@@ -411,7 +411,7 @@ def reference(sample: Sample) -> str:
 
 
 def tools() -> dict[str, str]:
-    """What else than Loupe decides about scores."""
+    """Return the tools besides Loupe that decide about scores."""
     packages = installed("nltk", "jieba")
     return packages | {"WordNet": "3.0" if packages["nltk"] and installed_wordnet() else ""}
 
@@ -431,7 +431,7 @@ def verify_case(case: dict[str, Any]) -> list[tuple[float, float]]:
 
 
 def not_compared() -> tuple[str, ...]:
-    """What `verify_case` has to leave out on this machine."""
+    """Return what `verify_case` has to leave out on this machine."""
     return (
         ()
         if installed_wordnet() or not find_spec("nltk")

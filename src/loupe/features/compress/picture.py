@@ -50,7 +50,7 @@ def curves(results: Sequence[tuple[str, Result]], by: Binning = "gt_tokens") -> 
 
 
 def run_name(engine: str, mode: str) -> str:
-    """What a run is called in the legend: its engine, and its mode unless the name says it."""
+    """Return the name of a run in the legend: its engine, and its mode unless the name says it."""
     return engine if mode in engine else f"{engine}, {mode}"
 
 
@@ -91,7 +91,7 @@ def curve_svg(drawn: Sequence[Curve], *, background: str = "", width: int = WIDT
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Where a ratio and a precision stand in the picture."""
+    """The places of ratios and precisions in the picture."""
 
     lowest: float
     highest: float
@@ -189,7 +189,7 @@ def _paper(curve: Curve, scale: _Scale, number: int) -> list[str]:
 
 
 def _legend(drawn: Sequence[Curve], width: int) -> list[str]:
-    """What the marks stand for: lines of (mark, words) below each other, as long as the picture is wide."""
+    """Return what the marks stand for: lines of (mark, words) below each other, as long as the picture is wide."""
     longest = int((width - _LEFT - 18) / 6.5)
     parts = []
     counts = [f" ({sum(point.pages for point in curve.points):,} pages)" for curve in drawn]

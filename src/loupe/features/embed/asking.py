@@ -53,7 +53,7 @@ _MOST_IN_A_ROW = 20
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why an item has no vector. `final`: the server refuses it, and would again."""
+    """The reason why an item has no vector. `final`: the server refuses it, and would again."""
 
     reason: str
     final: bool = False
@@ -200,7 +200,7 @@ _TEMPLATE_TOKENS = 64
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """What the three kinds of items share while they are asked for."""
+    """The parts that the three kinds of items share while they are asked for."""
 
     plan: Plan
     run: RunFolder
@@ -362,7 +362,9 @@ async def _keep_chat(stage: Stage, key: str, messages: Sequence[dict[str, object
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is sent for a text: itself, or the ids of as many of its tokens as fit. `unknown`: nobody could count."""
+    """The form in which a text is sent: itself, or the ids of as many of its tokens as fit. `unknown`: nobody could
+    count.
+    """
 
     text: Text
     truncated: bool = False
@@ -399,6 +401,6 @@ async def fit_as_text(text: str, limit: int, tokenizer: ServerTokenizer) -> Fitt
 
 
 def _before(whole: list[int], plain: list[int]) -> int:
-    """How many special tokens stand before the text; 0 where the text is not found in the whole."""
+    """Count the special tokens before the text; 0 if the text is not found in the whole."""
     extra = len(whole) - len(plain)
     return next((start for start in range(extra + 1) if whole[start : start + len(plain)] == plain), 0)

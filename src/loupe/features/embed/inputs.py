@@ -260,14 +260,14 @@ class Plan:
 
     @property
     def folder(self) -> Folder:
-        """Where the files go: a folder in that of the run, which may be a stranger's, or one that the user named."""
+        """The place of the files: a folder in that of the run, which may be a stranger's, or one named by the user."""
         if self.output.is_relative_to(self.run) and ".." not in self.output.parts:
             return Folder(self.run) / str(self.output.relative_to(self.run))
         return Folder(self.output)
 
 
 def query_format_of(model: str) -> QueryFormat:
-    """How the family of a model takes instructions, by its name; no instruction for other models."""
+    """Return how the family of a model takes instructions, by its name; no instruction for other models."""
     name = model.lower()
     if "qwen3-vl-embedding" in name:
         return "system"

@@ -38,7 +38,7 @@ class MalformedAnswerError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class BadVector:
-    """Why the vector of one item cannot be used."""
+    """The reason why the vector of one item cannot be used."""
 
     reason: str
 
@@ -106,7 +106,7 @@ NAME = "vectors.jsonl"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a vector depends on besides its item. Other settings, other vectors: they never share a file."""
+    """The settings that a vector depends on besides its item. Vectors of other settings never share its file."""
 
     model: str
     endpoint: str
@@ -133,7 +133,7 @@ class _Known(msgspec.Struct):
 
 
 def key_of(*parts: str) -> str:
-    """What an item is found under: its kind and content."""
+    """Return the key that an item is found under: its kind and content."""
     digest = hashlib.sha256()
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass")
@@ -180,16 +180,16 @@ class VectorJournal:
         self._append(_Line(key=key, error=error))
 
     def has(self, key: str) -> bool:
-        """Whether this item needs no asking any more."""
+        """True if this item needs no asking any more."""
         return key in self._known
 
     def error(self, key: str) -> str:
-        """Why the item has no vector, "" if it has one or was not asked."""
+        """Return the reason why the item has no vector, "" if it has one or was not asked."""
         known = self._known.get(key)
         return known.error if known else ""
 
     def truncated(self, key: str) -> bool:
-        """Whether the item's text was cut at the limit of the model."""
+        """True if the item's text was cut at the limit of the model."""
         known = self._known.get(key)
         return known.truncated if known else False
 
@@ -227,7 +227,7 @@ class VectorJournal:
 
 
 def differences(old: Settings, new: Settings) -> list[str]:
-    """What differs, in words."""
+    """Name what differs, in words."""
     return [
         f"{name}: {getattr(old, name)!r} there, {getattr(new, name)!r} asked for"
         for name in Settings.__struct_fields__

@@ -93,7 +93,7 @@ def measures(ranked: Sequence[str], relevant: Mapping[str, int], k: int) -> dict
 
 
 def expected_at_random(relevant: Mapping[str, int], pages: int, k: int) -> dict[str, float]:
-    """What all orders of the pages give on average: nDCG and recall."""
+    """Compute what all orders of the pages give on average: nDCG and recall."""
     mean_gain = sum(relevant.values()) / pages
     depth = min(k, pages)
     return {

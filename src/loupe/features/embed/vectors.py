@@ -106,7 +106,7 @@ class Embeddings:
     meta: Meta = field(default_factory=Meta)
 
     def without_any(self) -> list[str]:
-        """What has items, of which some failed, and not one vector: `pages`, `regions`, `queries`."""
+        """The kinds that have items, of which some failed, and not one vector: `pages`, `regions`, `queries`."""
         kinds = {"pages": (TEXTS, self.texts), "regions": (REGIONS, self.regions), "queries": (QUERIES, self.queries)}
         found = []
         for kind, (name, matrix) in kinds.items():

@@ -63,7 +63,7 @@ def pages(folder: Path, json: bool) -> None:
 
 
 def _holds_something(path: Path) -> bool:
-    """Whether a file is there, or a folder with a file; empty folders are what a full disk left."""
+    """True if a file is there, or a folder with a file; empty folders are what a full disk left."""
     return path.exists() and (not path.is_dir() or any(each.is_file() for each in path.rglob("*")))
 
 

@@ -59,7 +59,7 @@ def _rapidocr() -> Any:
 
 
 def answer(request: Request, text: str) -> str:
-    """What the task asks for."""
+    """Return what the task asks for."""
     if request.task == "fields":
         return json.dumps(fields(text), ensure_ascii=False)
     return kind(text) if request.task == "class" else text

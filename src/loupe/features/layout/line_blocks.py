@@ -118,7 +118,7 @@ def _is_one_formula(one: Line, other: Line, usual: float) -> bool:
 
 
 def _has_bar(line: Line, other: Line, usual: float) -> bool:
-    """Whether a bar of `line` has the other one right above or below it."""
+    """True if a bar of `line` has the other one right above or below it."""
     left, top, right, bottom = line.glyphs.T
     flat = (bottom - top <= max(3, 0.2 * usual)) & (right - left >= usual) & (right - left <= 30 * usual)
     above, below = top - other.box[3], other.box[1] - bottom
@@ -187,7 +187,7 @@ def _labelled(rows: Sequence[_Row], usual: float, shape: tuple[int, ...], column
 
 
 def _is_formula(row: _Row) -> bool:
-    """Whether much of a row stands off its line: fractions, limits, indices."""
+    """True if much of a row stands off its line: fractions, limits, indices."""
     glyphs = np.concatenate([line.glyphs for line in row.lines])
     if not 4 <= len(glyphs) <= 400:
         return False
@@ -233,7 +233,7 @@ def _with_margins(blocks: list[Block], paragraphs: Sequence[Sequence[_Row]], sha
 
 
 def _is_apart(block: Block, blocks: Sequence[Block], size: float) -> bool:
-    """Whether there is white between a block and everything above and below."""
+    """True if there is white between a block and everything above and below."""
     gaps = [
         max(other.box[1] - block.box[3], block.box[1] - other.box[3])
         for other in blocks

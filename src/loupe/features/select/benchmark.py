@@ -157,7 +157,7 @@ def score_text(sample: Sample, prediction: Prediction) -> Scored:
 
 
 def _verdict(truth: dict[str, Any], prediction: Prediction) -> tuple[bool, bool, dict[str, Any]]:
-    """Whether the verdict is right, whether an answer holds none, and what to keep."""
+    """Judge the verdict: right or not, whether an answer holds none, and what to keep."""
     verdict = None if prediction.failed else parse_verdict(prediction.text, truth["type"])
     correct = verdict == ("yes" if truth["match"] else "no")
     return correct, verdict is None and not prediction.failed, {"verdict": verdict or "", "correct": correct}

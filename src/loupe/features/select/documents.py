@@ -59,7 +59,7 @@ class Document:
 
 
 def is_pdf(path: Path) -> bool:
-    """Whether a file is called a PDF."""
+    """True if a file is called a PDF."""
     return path.suffix.lower() == ".pdf"
 
 
@@ -171,7 +171,7 @@ class Found:
 
     @property
     def missing(self) -> bool:
-        """Whether there is no file at all."""
+        """True if there is no file at all."""
         return self.truth is None and not self.problem
 
 
@@ -251,12 +251,12 @@ def now() -> str:
 
 
 def is_same_type(written: str, document_type: str) -> bool:
-    """Whether both name one type of documents: "Invoice" is an invoice."""
+    """True if both name one type of documents: "Invoice" is an invoice."""
     return written.strip().casefold() == document_type.strip().casefold()
 
 
 def is_day(text: str) -> bool:
-    """Whether a text is `YYYY-MM-DD` and names a day of the calendar, from the year 1000 on."""
+    """True if a text is `YYYY-MM-DD` and names a day of the calendar, from the year 1000 on."""
     return bool(text) and normalize_date(text) == text
 
 

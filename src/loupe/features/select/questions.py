@@ -56,7 +56,7 @@ USUAL_FIELDS = {"invoice": "company", "prescription": "doctor"}
 
 
 def image_prompt(document_type: str) -> str:
-    """Whether the image shows a document of this type."""
+    """Ask whether the image shows a document of this type."""
     return (
         f"Look at this document. Is it a {document_type}? Judge the document as a whole, not single words on it.\n"
         f"{_ONE_WORD}"
@@ -64,7 +64,7 @@ def image_prompt(document_type: str) -> str:
 
 
 def text_prompt(document_type: str, text: str) -> str:
-    """Whether the text is that of a document of this type."""
+    """Ask whether the text is that of a document of this type."""
     return (
         "Below is the text of a document, produced by OCR; it may contain recognition errors.\n"
         f"Decide whether the document is a {document_type}. {_ONE_WORD}\n\n{_document(text)}"
@@ -185,7 +185,9 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Whether an extraction is right, and by which rule the name is. A value that the truth lacks counts as right."""
+    """Result of an extraction: right or not, and by which rule the name is. A value that the truth lacks counts as
+    right.
+    """
 
     date: bool
     name: bool
@@ -206,7 +208,7 @@ def parse_extraction(answer: str, field: Field) -> Extraction:
 def match_extraction(
     prediction: Extraction, date: str, name: str, *, field: Field, date_order: DateOrder = "dmy"
 ) -> Match:
-    """Whether date and name are those of the ground truth."""
+    """Compare date and name with those of the ground truth."""
     rule = names_match(prediction.name, name, field.kind) if name and field.key else None
     return Match(
         date=not date or dates_match(prediction.date, date, date_order),

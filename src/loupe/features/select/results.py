@@ -219,7 +219,7 @@ class Results:
         return {"phases": [json_document(each) for each in self._done]}
 
     def end(self) -> bool:
-        """Whether each phase has a model that came to the end. Raises what went wrong on the way."""
+        """True if each phase has a model that came to the end. Raises what went wrong on the way."""
         if self._trouble:
             raise self._trouble
         return all(any(each.position is not None for each in one.standings) for one in self._done)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ApiError(Exception):
-    """What a client is told. `param` names the part of the request that is wrong, `code` is for programs."""
+    """The error that a client gets. `param` names the part of the request that is wrong, `code` is for programs."""
 
     def __init__(
         self, status: int, message: str, *, param: str | None = None, code: str | None = None, retry: bool = False

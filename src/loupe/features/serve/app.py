@@ -220,7 +220,7 @@ class _Server:
         return found
 
     async def _read(self, pages: list[PageSource], prompt: str, max_tokens: int | None) -> list[Output]:
-        """What the engine says of each page; without a page, of the prompt alone."""
+        """Return what the engine says of each page; without a page, of the prompt alone."""
         ident = uuid.uuid4().hex
         requests = [
             Request(id=f"{ident}-{i}", prompt=prompt, images=(page,), max_tokens=max_tokens)
@@ -234,7 +234,7 @@ class _Server:
 
 
 def _explain(status: int, request: web.Request) -> ApiError:
-    """What aiohttp refuses by itself."""
+    """Explain what aiohttp refuses by itself."""
     if status == 404:
         return ApiError(404, f"no {request.path} here", code="unknown_url")
     if status == 405:

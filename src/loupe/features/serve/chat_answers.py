@@ -1,4 +1,4 @@
-"""What is answered to a chat request: one JSON object, or server-sent events that build the same text.
+"""Answer a chat request: one JSON object, or server-sent events that build the same text.
 
 Source: https://platform.openai.com/docs/api-reference/chat/object and .../chat/streaming.
 """

@@ -1,4 +1,4 @@
-"""What a chat request asks for: the prompt and the pages. Only data URLs are accepted.
+"""Read what a chat request asks for: the prompt and the pages. Only data URLs are accepted.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create. A server that fetches addresses for its clients can
 be sent to any machine behind the firewall, so `http:` and `file:` addresses are refused, with the reason.

@@ -1,4 +1,4 @@
-"""How many requests may wait, and how much memory their bodies may take together.
+"""Limit how many requests may wait, and how much memory their bodies may take together.
 
 A body that finds no room is not read, so its sender waits until others are decoded.
 """

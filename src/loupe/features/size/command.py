@@ -108,7 +108,7 @@ def command(
 
 
 def _say_of_profile(hub: str, size: str, *, usual: bool) -> None:
-    """How a run starts a plan with the usual shares so, and that without `--size` it has the profile's arguments."""
+    """Say how a run starts such a plan, and that it has the profile's arguments without `--size`."""
     from loupe.cli.shared.profile_text import server_commands
     from loupe.engines.chat.settings import Settings
     from loupe.engines.registry import BUILT_IN, load_profile, profile_names

@@ -1,4 +1,4 @@
-"""What is known of models and cards: measured facts (`facts.toml`), or a model's own `config.json`."""
+"""Facts about models and cards: measured facts (`facts.toml`), or a model's own `config.json`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _SMALLER_CACHE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What sizing needs of a model. `stage` decides which settings it has: OCR with a layout model, or embedding.
+    """The facts that sizing needs about a model. `stage` decides which settings it has: OCR with a layout model, or
+    embedding.
 
     `stored` is what its weights are stored in, where name or configuration say so; None: they are what one makes of
     them. Weights that are stored `quantized` need no word to the server: their own configuration says how.
@@ -201,7 +202,7 @@ def _from_config(file: Path, *, billions: Fraction | None, tokens: int | None) -
 
 
 def _is_fp8(stored: object) -> bool:
-    """Whether a `quantization_config` says FP8, in the words of vLLM, or of compressed-tensors and ModelOpt."""
+    """True if a `quantization_config` says FP8, in the words of vLLM, or of compressed-tensors and ModelOpt."""
     words = json.dumps(stored).lower()
     return "fp8" in words or "float-quantized" in words
 
