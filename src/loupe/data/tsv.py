@@ -85,9 +85,7 @@ def _records(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _cells(record: bytes) -> list[tuple[int, int]]:
-    """Return where the cells of a row begin and end, without their quotes. Raises ValueError for a quote without its
-    end.
-    """
+    """Return where the cells of a row begin and end, without their quotes. Raises ValueError for an open quote."""
     spans, place = [], 0
     while True:
         if record.startswith(b'"', place):

@@ -50,9 +50,7 @@ class Line(Protocol):
     """A scoring process and the line to it, wherever it runs. `kill` may be called by any thread, the rest by one."""
 
     def note(self, problem: str) -> None:
-        """Take note of how its start ended ("": it can score), or what its machine lacks; the machine may be judged by
-        it.
-        """
+        """Note how its start ended ("": it can score), or what its machine lacks, by which it may be judged."""
 
     def settle(self, start: Start) -> Start:
         """Settle what to score with, as it is called where the process runs."""

@@ -103,9 +103,7 @@ def _token() -> str:
 
 
 def refused(dataset: DataSet, status: int) -> DatasetError:
-    """Return the error if the hub does not give the data: 401 and 403 want terms accepted or a token, 404 knows no such
-    thing.
-    """
+    """Return the error if the hub gives no data: 401 and 403 want terms accepted or a token, 404 is not there."""
     if status in (401, 403):
         message = f"{dataset.repo}: the hub refuses access (HTTP {status}); the data set is gated, private or not there"
         return DatasetError(message, hint=f"accept its terms at {dataset.page}, then: export HF_TOKEN=…")

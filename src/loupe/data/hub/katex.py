@@ -74,9 +74,7 @@ class Katex:
 
 
 def katex_folder(release: Release = DRAWING) -> Path:
-    """Return the folder that is searched for the files: $LOUPE_KATEX_DIR (other releases in folders of it), else in the
-    user's cache.
-    """
+    """Return the folder of the files: $LOUPE_KATEX_DIR (other releases in folders of it), else in the user's cache."""
     named, own = os.environ.get("LOUPE_KATEX_DIR", ""), f"katex-{release.version}"
     if not named:
         return cache_folder(own)

@@ -21,7 +21,5 @@ def store_root() -> Path:
 
 
 def default_root(place: str) -> Path:
-    """Return the folder where `loupe data get` puts the data set of this name. It need not exist; if it does, it is
-    whole.
-    """
+    """Return where `loupe data get` puts the data set of this name. It need not exist; if it does, it is whole."""
     return store_root() / place
