@@ -73,7 +73,7 @@ def _said_warnings() -> Iterator[None]:
 
 
 def _invoke(arguments: list[str]) -> int:
-    """What click's own `main` does, which would end a broken pipe with 1, a code that has a meaning here.
+    """Do what click's own `main` does, which would end a broken pipe with 1, a code that has a meaning here.
 
     Where a file has to be trusted first, that is asked once, and the command begins again.
     """

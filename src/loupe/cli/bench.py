@@ -157,7 +157,7 @@ def _show_problems(place: Path, problems: Sequence[str], hint: str, *, json: boo
 
 
 def is_here(name: str) -> bool:
-    """Whether the data of a benchmark is where a run looks for it by itself; there is nothing to fetch for some."""
+    """True if the data of a benchmark is where a run looks for it by itself; there is nothing to fetch for some."""
     from loupe.data.hub.store import default_root
 
     found = data_set(name)
@@ -187,7 +187,7 @@ def describe(ident: str, benchmark: Benchmark) -> dict[str, Any]:
 
 
 def describe_folder(folder: Path) -> dict[str, str | list[str]]:
-    """What a folder of one's own holds: samples by task, and its settings that are not the usual ones."""
+    """Describe a folder of one's own: samples by task, and its settings that are not the usual ones."""
     from loupe.benchmarks.folders.own import open_truth, survey_folder
 
     tasks, settings = survey_folder(folder)

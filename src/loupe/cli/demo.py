@@ -142,7 +142,7 @@ def _engine_of(folder: RunFolder) -> str:
 
 
 def _is_free(path: Path, limit: int) -> bool:
-    """Whether the demo can make or continue its run here: a run of other samples of the user's own stays as it is."""
+    """True if the demo can make or continue its run here: a run of other samples of the user's own stays as it is."""
     from loupe.runs.folder import RunFolder
 
     try:
@@ -153,7 +153,7 @@ def _is_free(path: Path, limit: int) -> bool:
 
 
 def what_is_missing(name: str) -> str:
-    """What this engine needs and what brings it; empty if it is all here."""
+    """Say what this engine needs and what brings it; empty if it is all here."""
     if name == "rapidocr" and not (find_spec("rapidocr") and find_spec("onnxruntime")):
         return f"it comes with: {install_command('rapidocr')}"
     if name == "tesseract" and which("tesseract") is None:

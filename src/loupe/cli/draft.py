@@ -90,7 +90,7 @@ def command(context: click.Context, /, folder: Path, json: bool, plain: bool, **
 
 
 def _is_all_read(folder: Path, config: FolderConfig, tasks: set[str], given: Flags) -> bool:
-    """Whether facts are asked alone, of pages that all have a transcript, and nobody says how an engine is to read."""
+    """True if facts are asked alone, of pages that all have a transcript, and nobody says how an engine is to read."""
     from loupe.benchmarks.folders.own.facts import TASK
     from loupe.web.review.drafts import lacks_transcripts
 
@@ -162,7 +162,7 @@ def show(
     json: bool,
     plain: bool,
 ) -> None:
-    """What every engine drafted, what failed and why, and how much there is to review."""
+    """Show what every engine drafted, what failed and why, and how much there is to review."""
     if json:
         engines = {name: dataclasses.asdict(written) for name, written in found.items()}
         drafted = {} if facts is None else {"facts": dict(facts.drafted)}
@@ -191,7 +191,7 @@ def show(
 
 
 def _tell_facts(folder: Path, facts: FactsWritten) -> None:
-    """How many facts of which kind there are now, and what to do with them."""
+    """Say how many facts of which kind there are now, and what to do with them."""
     from loupe.benchmarks.folders.own.facts import FACTS
 
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in facts.drafted.items())

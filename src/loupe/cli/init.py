@@ -112,7 +112,7 @@ def _refuse_what_settings_say(folder: Path, task: str | None, fields: Sequence[s
 
 
 def _tell(folder: Path, found: Found, beginning: Beginning, samples: int, *, is_settled: bool) -> None:
-    """What was found, left out and written, and what to do now."""
+    """Say what was found, left out and written, and what to do now."""
     from loupe.benchmarks.folders.own.config import CONFIG, SAMPLES
     from loupe.benchmarks.folders.own.folder_files import reasons
     from loupe.benchmarks.folders.own.starting import FIRST_PAGES, cut_documents, same_names
@@ -147,7 +147,7 @@ def ask(
     title: str,
     pages: int | None,
 ) -> Beginning:
-    """What the flags say, and in a terminal the answers to what they leave open. Raises UsageError."""
+    """Read what the flags say, and in a terminal the answers to what they leave open. Raises UsageError."""
     from loupe.benchmarks.folders.own.config import label_mistakes
     from loupe.benchmarks.folders.own.starting import Beginning, label_map
 
@@ -228,7 +228,7 @@ def _ask_fields() -> dict[str, FieldType]:
 
 
 def _ask_labels(found: Found, named: dict[str, str]) -> dict[str, str]:
-    """What the documents of each folder are; without folders, the labels one by one."""
+    """Ask what the documents of each folder are; without folders, the labels one by one."""
     if found.folders:
         return {
             name: prompt(f"What are the documents in {name}/?", default=named.get(name, name)) for name in found.folders
@@ -241,7 +241,7 @@ def _ask_labels(found: Found, named: dict[str, str]) -> dict[str, str]:
 
 
 def next_step(folder: Path, beginning: Beginning, found: Found) -> str:
-    """What to do now."""
+    """Say what to do now."""
     if beginning.task == "class" and all(one.sorted_into in beginning.labels for one in found.documents):
         return f"next: loupe run {word(folder)} -e ENGINE"
     from loupe.benchmarks.folders.own.facts import FACTS, TASK

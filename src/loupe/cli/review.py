@@ -142,7 +142,7 @@ def _account() -> str:
 
 
 def _announce(review: Review) -> None:
-    """What a person must know before the first decision."""
+    """Say what a person must know before the first decision."""
     if review.locked:
         say(f"nothing can be saved: {review.path}: {review.locked}; you can look now, and continue once this is fixed")
     counts = review.counts()

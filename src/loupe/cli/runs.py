@@ -112,7 +112,7 @@ def describe(folder: RunFolder, measure: str = "") -> dict[str, str | int | floa
 
 
 def _progress(folder: RunFolder) -> str:
-    """How far an unfinished run has come."""
+    """Say how far an unfinished run has come."""
     try:
         return f"{len(folder.prediction_places()):,} of {folder.info.total:,} read"
     except RunError as error:

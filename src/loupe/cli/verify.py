@@ -52,7 +52,7 @@ def command(context: click.Context, /, benchmarks: tuple[str, ...], everything: 
 
 
 def _total(found: Sequence[Parity]) -> str:
-    """How much of all cases was compared; for the others, which they are and what brings what they need."""
+    """Say how much of all cases was compared; for the others, which they are and what brings what they need."""
     known, compared = (sum(one.known for one in found), sum(one.cases for one in found))
     total = f"{compared:,} of {known:,} cases compared"
     if compared == known:

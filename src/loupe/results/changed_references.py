@@ -12,7 +12,7 @@ CHANGED = "Samples or references changed after scoring, so the scores may not ma
 
 
 def is_other_truth(benchmark: Benchmark, info: RunInfo) -> bool:
-    """Whether the data asks or expects anything else by now; data that is gone is said elsewhere."""
+    """True if the data asks or expects anything else by now; data that is gone is said elsewhere."""
     if not info.truth_digest:
         return False
     try:

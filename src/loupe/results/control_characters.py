@@ -1,4 +1,4 @@
-"""What an engine, a server or a stranger's file says, made safe to show in a terminal.
+"""Make what an engine, a server or a stranger's file says safe to show in a terminal.
 
 Source: ECMA-48 (control characters), UAX 9 (bidirectional controls), UTR 36 (what cannot be seen, but deceives).
 """

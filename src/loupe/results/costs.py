@@ -1,4 +1,4 @@
-"""What each sample costs: how much better the headline would be if this sample were answered perfectly."""
+"""Compute what each sample costs: how much better the headline would be if this sample were answered perfectly."""
 
 from __future__ import annotations
 
@@ -194,5 +194,5 @@ def _value(measure: Measure, sums: Floats) -> Floats:
 
 
 def _matters(whole: Callable[[Mapping[str, Floats]], Floats], name: str) -> bool:
-    """Whether the headline depends on a measure at all."""
+    """True if the headline depends on a measure at all."""
     return bool(whole({name: np.asarray(1.0)}) != whole({name: np.asarray(0.0)}))

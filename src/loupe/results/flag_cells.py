@@ -1,4 +1,4 @@
-"""What readers must know of the scores of a group: flags by name, with counts and the samples that raise them."""
+"""Show what readers must know of the scores of a group: flags by name, with counts and the samples that raise them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs and versions are called where people read them."""
+"""Names of runs and versions where people read them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def run_names(runs: Sequence[RunFolder]) -> list[str]:
-    """What runs of one benchmark are called: answers in `acme_text-good.jsonl` for the benchmark acme_text `good`.
+    """Return the names of runs of one benchmark: answers in `acme_text-good.jsonl` for the benchmark acme_text `good`.
 
     Runs of one name are told apart by what differs in their paths: `good (runs)` and `good (before)`.
     """

@@ -95,7 +95,7 @@ class Group:
 
     @property
     def key(self) -> str:
-        """What the group is called in addresses inside the report."""
+        """The name of the group in addresses inside the report."""
         info = self.entrants[0].run.info
         digest = info.reference_digest[:6]
         return f"{info.benchmark_id}@{info.version}" + (f"+{digest}" if digest else "")
@@ -126,12 +126,12 @@ class Group:
 
     @property
     def headline_note(self) -> str:
-        """Why another measure than the benchmark's headline ranks the engines, in one sentence."""
+        """The reason why another measure than the benchmark's headline ranks the engines, in one sentence."""
         return self.ranked.note if self.ranked else ""
 
     @property
     def analysis(self) -> Analysis:
-        """What is computed of its scores."""
+        """The analysis of its scores."""
         return Analysis(self.measures, self.benchmark.summarize if self.benchmark else None, self.headline)
 
 

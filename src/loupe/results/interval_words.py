@@ -1,4 +1,4 @@
-"""How the intervals of a table were made, in words: from what, and what stands beside a value."""
+"""Explain how the intervals of a table were made: from what, and what stands beside a value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_exact(estimate: Estimate, measure: Measure) -> bool:
 
 
 def drawn_from(results: Sequence[Result]) -> str:
-    """What was drawn: `19 samples`, or `6 documents` where samples belong together."""
+    """Say what was drawn: `19 samples`, or `6 documents` if samples belong together."""
     counted = [
         (result.statistics.get("clusters"), result.statistics.get("samples", result.total)) for result in results
     ]

@@ -1,4 +1,4 @@
-"""What a report says of pages and references that are not on this machine, and how to bring them."""
+"""Report about pages and references that are not on this machine, and how to bring them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def without(result: Result, names: Sequence[str]) -> Result:
 
 
 def left_out_sentences(runs: Sequence[tuple[str, Sequence[str]]], measures: Sequence[Measure]) -> list[str]:
-    """Why a value is missing in the table: for (engine, names of the composites left out)."""
+    """Explain why a value is missing in the table: for (engine, names of the composites left out)."""
 
     def titles(names: Sequence[str]) -> str:
         return " and ".join(measure.title or measure.name for measure in measures if measure.name in names)

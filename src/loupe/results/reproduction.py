@@ -219,7 +219,7 @@ def _verdict(theirs: str, ours: str) -> Verdict:
 
 
 def _of_run(info: RunInfo) -> dict[str, str]:
-    """What a run says of itself."""
+    """Return what a run says of itself."""
     server = " ".join(info.facts[key] for key in ("server", "server_version") if key in info.facts)
     return {
         **_common(str(info.profile.get("kind", "")), info.defining, info.parts, info.prompts),

@@ -1,4 +1,4 @@
-"""What a run is doing right now, in one line."""
+"""Show what a run is doing right now, in one line."""
 
 from __future__ import annotations
 

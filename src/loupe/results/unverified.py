@@ -33,13 +33,13 @@ def review_of(run: RunInfo) -> str:
 
 
 def unverified(result: Result) -> int:
-    """How many samples were compared with drafts that nobody has checked."""
+    """Count the samples that were compared with drafts that nobody has checked."""
     count = _part(result, "samples").get("unverified", 0)
     return count if isinstance(count, int) else 0
 
 
 def drafted_truth(result: Result) -> bool:
-    """Whether the engine drafted truth that it is compared with."""
+    """True if the engine drafted truth that it is compared with."""
     return bool(unverified(result) and _part(result, DRAFTERS).get(result.engine))
 
 
@@ -52,7 +52,7 @@ def truth_cell(result: Result) -> str:
 
 
 def unverified_warning(results: Iterable[Result]) -> str:
-    """What must be said above a table of these results; "" where all their truth is verified."""
+    """Return the warning above a table of these results; "" if all their truth is verified."""
     found = [result for result in results if unverified(result)]
     if not found:
         return ""

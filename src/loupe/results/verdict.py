@@ -122,14 +122,14 @@ def _undecided(rival: Contender, one: Difference | None, headline: Measure, behi
 
 
 def _is_level(found: Difference | None, headline: Measure) -> bool:
-    """Whether two runs differ by nothing that a table shows, on what both have read."""
+    """True if two runs differ by nothing that a table shows, on what both have read."""
     if found is None or found.difference is None or is_clear(found):
         return False
     return size(found.difference, headline.unit) == size(0.0, headline.unit)
 
 
 def _is_behind(found: Difference | None, headline: Measure) -> bool:
-    """Whether the leader is behind another run, on what both have read."""
+    """True if the leader is behind another run, on what both have read."""
     difference = getattr(found, "difference", None) or 0.0
     return headline.merit(difference) < 0
 

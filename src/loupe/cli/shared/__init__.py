@@ -1,1 +1,1 @@
-"""What several commands use: options, progress, tables, errors and exit codes."""
+"""Parts that several commands use: options, progress, tables, errors and exit codes."""

@@ -1,4 +1,4 @@
-"""What stands beside results if it is asked for: slices by any tag, and what others have published."""
+"""Tables beside results, if it is asked for: slices by any tag, and what others have published."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def by_measure_option(function: F) -> F:
 
 
 def published_of(benchmark: str, version: str = "") -> list[PublishedRow]:
-    """What others have published on a benchmark. Raises UsageError where none of it is in the package."""
+    """Return what others have published on a benchmark. Raises UsageError if none of it is in the package."""
     from loupe.benchmarks.published import published_rows
 
     rows = published_rows(benchmark, version)

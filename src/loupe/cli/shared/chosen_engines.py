@@ -1,4 +1,4 @@
-"""Which engines a command reads with, and what its options change in their profiles."""
+"""Choose the engines a command reads with, and what its options change in their profiles."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _of_one(
 
 
 def settings_from(pairs: Sequence[str], engine: str) -> dict[str, Any]:
-    """What `key=value` pairs set of one engine. Raises UsageError for what is no setting of it."""
+    """Read the `key=value` pairs of one engine. Raises UsageError for what is no setting of it."""
     known, found = set(settings_of(engine)) - _NOT_SET, {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -198,12 +198,12 @@ def _value(text: str) -> Any:
 
 
 def caution(profile: Profile) -> str:
-    """What of an engine has never been tried, as the profile or its kind's `UNPROVEN` says; "" for nothing."""
+    """Say what of an engine has never been tried, as the profile or its kind's `UNPROVEN` says; "" for nothing."""
     return str(getattr(profile, "unproven", "") or getattr(engine_module(profile.kind), "UNPROVEN", ""))
 
 
 def differences(profile: Profile) -> list[str]:
-    """What differs from the profile whose version this one bears, one line for each setting."""
+    """List what differs from the profile whose version this one bears, one line for each setting."""
     base = built_in(profile.version)
     if base is None:
         # A profile of the user's own: what the command line changed of it stands in its version.

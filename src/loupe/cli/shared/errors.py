@@ -1,4 +1,4 @@
-"""How an error reaches the person: two lines, and an exit code that a script can read (docs/cli.md lists them)."""
+"""Show an error to the person: two lines, and an exit code that a script can read (docs/cli.md lists them)."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _refused(error: OSError) -> Described:
 
 
 def _is_about_writing(error: OSError) -> bool:
-    """Whether it was writing that failed: a file that is there and can be read was not to be read."""
+    """True if it was writing that failed: a file that is there and can be read was not to be read."""
     if error.errno not in (errno.EACCES, errno.EPERM):
         return True
     path = Path(os.fsdecode(error.filename))

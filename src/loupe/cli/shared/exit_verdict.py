@@ -1,4 +1,4 @@
-"""What a result is held to: `--strict` and `--fail-under`, and which of several exit codes counts."""
+"""Check what a result is held to: `--strict` and `--fail-under`, and which of several exit codes counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def worst_code(codes: Iterable[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What the headline must reach, as a fraction or number."""
+    """The value that the headline must reach, as a fraction or number."""
 
     headline: Measure
     value: float
@@ -80,7 +80,7 @@ def parse_floor(text: str | None, headline: Measure) -> Floor | None:
 
 
 def is_below(result: Result, floor: Floor) -> bool:
-    """Whether the headline does not reach the floor; one without a value does not."""
+    """True if the headline does not reach the floor; one without a value does not."""
     value = result.measures.get(floor.headline.name, Estimate(value=None)).value
     return value is None or floor.headline.merit(value) < floor.headline.merit(floor.value)
 

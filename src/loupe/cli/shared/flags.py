@@ -1,4 +1,4 @@
-"""What the command line of a reading says, as one record."""
+"""Options of a reading on the command line, as one record."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def gate_options(function: F) -> F:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What a comparison is held to."""
+    """The limits that a comparison is held to."""
 
     fail_on_regression: bool
     margin: str | None

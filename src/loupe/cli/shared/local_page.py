@@ -55,5 +55,5 @@ def _open(address: str) -> None:
 
 
 def _has_display() -> bool:
-    """Whether a browser would get a window; without one, Python would start a browser for terminals."""
+    """True if a browser would get a window; without one, Python would start a browser for terminals."""
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -99,7 +99,7 @@ def _without_colour(_: click.Context, __: click.Parameter, plain: bool) -> bool:
 
 
 def on_terminal() -> bool:
-    """Whether standard error is a terminal that can draw: only there something may change in place."""
+    """True if standard error is a terminal that can draw: only there something may change in place."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -157,7 +157,7 @@ def ask(question: str) -> str | None:
 
 
 def can_ask() -> bool:
-    """Whether a person sits at the terminal who can answer."""
+    """True if a person sits at the terminal who can answer."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

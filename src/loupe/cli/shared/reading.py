@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Carried(Generic[T]):
-    """What came of plans: results of those that went on, why the others failed by name, and the worst exit code."""
+    """The outcome of plans: results of those that went on, why the others failed by name, and the worst exit code."""
 
     found: list[tuple[Plan, T]]
     failed: dict[str, str]
@@ -37,7 +37,7 @@ class Carried(Generic[T]):
 
     @property
     def results(self) -> list[T]:
-        """What came of those that went on."""
+        """The results of those that went on."""
         return [result for _, result in self.found]
 
 
@@ -78,7 +78,7 @@ def _came_of(folder: RunFolder) -> str:
 
 
 def name_of(plan: Plan) -> str:
-    """What a run is called: the name it was given, which tells repeats apart, or its engine's."""
+    """Return the name of a run: the name it was given, which tells repeats apart, or its engine's."""
     return plan.name or plan.label
 
 

@@ -32,7 +32,7 @@ class RunPath(click.Path):
 
 
 def is_root(path: Path) -> bool:
-    """Whether this is no run, but a folder of runs."""
+    """True if this is no run, but a folder of runs."""
     return not (path / "run.json").exists() and any(find_runs(path))
 
 
@@ -68,7 +68,7 @@ def readable_runs(paths: Sequence[Path], *, least: int = 1, scored: bool = False
 
 
 def _fault(folder: RunFolder, *, scored: bool) -> RunError | None:
-    """What is wrong with the files of a run, all of which are read."""
+    """Return what is wrong with the files of a run, all of which are read."""
     try:
         if result_of(folder, whole=False) is None and scored:
             return RunError(f"{folder.path} has no scores yet", hint=f"score it: loupe score {word(folder.path)}")

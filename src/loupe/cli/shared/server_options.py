@@ -122,7 +122,7 @@ def check_server_settings(given: Mapping[str, object], engines: Sequence[tuple[s
 
 
 def _takes(profile: Profile, key: str) -> bool:
-    """Whether a setting of a server is of use: the engine has one started, or the setting is its own."""
+    """True if a setting of a server is of use: the engine has one started, or the setting is its own."""
     return bool(getattr(profile, "serve", "")) or (hasattr(profile, key) and not hasattr(profile, "serve"))
 
 

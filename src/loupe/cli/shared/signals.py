@@ -1,4 +1,4 @@
-"""What ends a command from outside: Ctrl-C, SIGTERM (batch systems), SIGHUP (a closed terminal). All end it alike.
+"""End a command from outside: Ctrl-C, SIGTERM (batch systems), SIGHUP (a closed terminal). All end it alike.
 
 What was ignored when the command began stays ignored: SIGHUP under `nohup`, Ctrl-C in the background of a script.
 """

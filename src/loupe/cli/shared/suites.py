@@ -186,7 +186,7 @@ def _check_missing(series: Series, asked: Sequence[Entry]) -> None:
 
 
 def _is_there(name: str, missing: dict[str, LoupeError]) -> bool:
-    """Whether a benchmark can be opened; why not is added to `missing`."""
+    """True if a benchmark can be opened; why not is added to `missing`."""
     try:
         get_benchmark(name)
     except LoupeError as error:
@@ -205,13 +205,13 @@ def _download(entries: Iterable[Entry], flags: Flags) -> None:
 
 
 def _reads_pages(flags: Flags) -> bool:
-    """Whether any engine wants to see pages; answers that exist already need none."""
+    """True if any engine wants to see pages; answers that exist already need none."""
     named = engine_names(flags)
     return not named or not all(each.strip().startswith("predictions:") for each in named)
 
 
 def _has_samples(entry: Entry, missing: dict[str, LoupeError], *, pages: bool) -> bool:
-    """Whether a benchmark's samples can be had, one at least with its `pages`; why not is added to `missing`."""
+    """True if a benchmark's samples can be had, one at least with its `pages`; why not is added to `missing`."""
     from loupe.pipeline.plan import samples_of
 
     data = None if entry.data is None else Path(entry.data)
@@ -255,7 +255,7 @@ def data_of(entry: Entry, data: Path | None) -> str | None:
 
 
 def _hint(missing: Mapping[str, LoupeError], *, skip: bool) -> str:
-    """What brings the data; what brings packages and programs; and, if `skip`, what goes on without them."""
+    """Say what brings the data; what brings packages and programs; and, if `skip`, what goes on without them."""
     tools: dict[str, list[str]] = {}
     for each, error in missing.items():
         if isinstance(error, MissingToolError):

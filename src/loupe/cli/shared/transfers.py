@@ -1,4 +1,4 @@
-"""How far a long copy is: a bar with totals on a terminal, one line every ten seconds elsewhere."""
+"""Show how far a long copy is: a bar with totals on a terminal, one line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def download_if_missing(name: str, *, source: str, plain: bool) -> None:
 
 
 def show_survey(orders: Sequence[Order], *, json: bool, plain: bool) -> None:
-    """What `get` would fetch, from the hub's listing."""
+    """Show what `get` would fetch, from the hub's listing."""
     from loupe.data.hub.download import survey
 
     found = []

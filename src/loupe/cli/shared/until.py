@@ -39,7 +39,7 @@ def until_options(function: F) -> F:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
-    """What the three options say. `half_width` is as it is shown: percent, where `scale` is 100."""
+    """The values of the three options. `half_width` is as it is shown: percent, if `scale` is 100."""
 
     measure: str
     half_width: float
@@ -144,7 +144,7 @@ def _sides(plans: Sequence[Plan], until: Until) -> list[Plan]:
 
 
 def _ends(plan: Plan) -> list[int]:
-    """How many pages there are up to the end of each cluster; clusters are whole, one after another."""
+    """Count the pages up to the end of each cluster; clusters are whole, one after another."""
     from loupe.pipeline.plan import samples_of
 
     ends: list[int] = []
@@ -159,7 +159,7 @@ def _ends(plan: Plan) -> list[int]:
 
 
 def _look(goal: Goal, folders: Sequence[RunFolder]) -> Look:
-    """What the scores so far say: of one run, or of two over the samples that both have."""
+    """Return what the scores so far say: of one run, or of two over the samples that both have."""
     from loupe.stats.analysis import Analysis
     from loupe.stats.scored_run import ScoredRun
     from loupe.stats.stopping import look
@@ -180,7 +180,7 @@ def _why(found: Look, until: Until, pages: int) -> str:
 
 
 def _doubt(found: Look, until: Until) -> str:
-    """Why a width that is narrow enough is not believed; "" where it is not."""
+    """Return why a width that is narrow enough is not believed; "" if it is not."""
     from loupe.stats.bounds_of_unread import ENOUGH
     from loupe.stats.stopping import FEWEST
 

@@ -169,7 +169,7 @@ def _own_signals() -> Iterator[None]:
 
 
 def _hush() -> None:
-    """What Ray has to say of its nodes is said by us: it would write into the live display, from other machines.
+    """Silence Ray about its nodes, of which we speak: it would write into the live display, from other machines.
 
     And it learns no command line, which it would show to all who see the cluster: an API key may stand there.
     """

@@ -68,7 +68,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class _Losses:
-    """What died while it read one page: workers, and nodes with all their workers."""
+    """The losses while reading one page: workers, and nodes with all their workers."""
 
     workers: int = 0
     nodes: int = 0
@@ -214,7 +214,7 @@ class EnginePool:
         return found
 
     async def _call(self, reference: Any) -> Any:
-        """What a call gives back; ActorLostError, as a value, where its actor is gone."""
+        """Return the result of a call; ActorLostError, as a value, where its actor is gone."""
         try:
             return await reference
         except self.ray.exceptions.RayTaskError as error:
@@ -294,7 +294,7 @@ class EnginePool:
         return holds if self.chosen else min(holds, self._fits[node.id])
 
     def _why_none(self, nodes: list[Node]) -> LoupeError | None:
-        """Why there is no worker and none will be; None while there may be one."""
+        """Return the reason why there is no worker and none will be; None while there may be one."""
         refused = {node.name: self._refused[node.id] for node in nodes if node.id in self._refused}
         told = [f"{name}: {error.message}" for name, error in refused.items()]
         able = [node for node in nodes if node.id not in self._refused]

@@ -70,7 +70,7 @@ class Cluster:
         )
 
     def called(self) -> str:
-        """What it is, for people: `3 nodes with 12 CPUs and 2 GPUs`."""
+        """Describe it for people: `3 nodes with 12 CPUs and 2 GPUs`."""
         nodes = list(self.nodes.now().values())
         gpus = sum(node.gpus for node in nodes)
         cpus = sum(node.cpus for node in nodes)
@@ -78,7 +78,7 @@ class Cluster:
         return f"{len(nodes)} node{'s' * (len(nodes) != 1)} with {has}"
 
     def _needs(self, profile: Profile) -> WorkerNeeds:
-        """What one worker needs: as was said, else a CPU; a server a GPU where the cluster has any."""
+        """Return what one worker needs: as was said, else a CPU; a server a GPU where the cluster has any."""
         if profile.worker is not None:
             return profile.worker
         serves = isinstance(profile, ChatSettings)

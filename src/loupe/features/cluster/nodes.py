@@ -27,7 +27,7 @@ class Node:
     gpus: float
 
     def holds(self, *, cpus: float, gpus: float) -> int:
-        """How many workers with these needs fit on it when it is empty."""
+        """Count the workers with these needs that fit on it when it is empty."""
         counts = [int(there / need + 1e-9) for there, need in ((self.cpus, cpus), (self.gpus, gpus)) if need]
         return min(counts, default=0)
 
@@ -63,7 +63,7 @@ class Nodes:
             return self._found
 
     def called(self, ident: str) -> str:
-        """What a node is called, also one that is gone."""
+        """Return the name of a node, also of one that is gone."""
         return self._names.get(ident, ident[:6])
 
     def close(self) -> None:

@@ -104,7 +104,7 @@ class Packing:
 
 
 async def _fetched(reference: Any) -> bytes:
-    """What is in Ray's object store."""
+    """Return what is in Ray's object store."""
     found: bytes = await reference
     return found
 

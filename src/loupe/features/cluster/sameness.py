@@ -11,14 +11,14 @@ _ENGINES = frozenset({"loupe", *PIXEL_PACKAGES})
 
 
 def versions() -> dict[str, str]:
-    """What is compared, of the machine that this runs on."""
+    """Return the versions that are compared, of the machine that this runs on."""
     found = package_versions()
     # Patch releases of Python change no number.
     return found | {"python": ".".join(found["python"].split(".")[:2])}
 
 
 def differences(driver: Mapping[str, str], *, scoring: bool = False) -> str:
-    """What this machine has otherwise than the driver, in words; "" where that is nothing that counts."""
+    """Say what this machine has otherwise than the driver; "" if that is nothing that counts."""
     return differing(driver, versions(), driver.keys() if scoring else _ENGINES)
 
 

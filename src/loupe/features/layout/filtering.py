@@ -83,7 +83,7 @@ WholeBox = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """What the detector gave: class number, score, left, top, right, bottom in pixels, place in reading order.
+    """The result of the detector: class number, score, left, top, right, bottom in pixels, place in reading order.
 
     A detector without a notion of how sure it is gives no `score`.
     """

@@ -112,7 +112,7 @@ def space_formulas(text: str) -> str:
 
 
 def _body_end(text: str, start: int) -> int:
-    """Where the body of a formula that starts here ends: at a bare dollar, a stray backslash, or the end."""
+    """Return the end of the body of a formula that starts here: at a bare dollar, a stray backslash, or the end."""
     found = _BODY.match(text, start)
     return found.end() if found else start
 

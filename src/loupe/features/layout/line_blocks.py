@@ -168,7 +168,7 @@ def _goes_on(above: _Row, row: _Row, usual: float, leading: float) -> bool:
 
 
 def _column_of(rows: Sequence[_Row], columns: Sequence[Sequence[_Row]]) -> Box:
-    """What the column of these rows covers."""
+    """Return the box that the column of these rows covers."""
     column = next(column for column in columns if any(row is rows[0] for row in column))
     return _around([row.box for row in column])
 

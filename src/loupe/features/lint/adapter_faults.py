@@ -24,7 +24,7 @@ _ENOUGH = 0.1
 
 
 def _mended_by(step: Callable[[str], str], mark: str, text: str) -> Sequence[Edit]:
-    """What the step changes; nothing where its mark is not there, and where it would leave nothing."""
+    """Return what the step changes; nothing if its mark is not there, or if it would leave nothing."""
     mended = step(text) if mark in text else text
     return edits_between(text, mended) if mended.strip() and mended.strip() != text.strip() else ()
 

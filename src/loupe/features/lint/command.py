@@ -168,7 +168,7 @@ def _page_rows(found: Lint, page: PageLint, measures: list[str]) -> Iterator[tup
 
 
 def _moves(page: PageLint) -> bool:
-    """Whether mending, of one fault or of all, changes any number of the page."""
+    """True if mending, of one fault or of all, changes any number of the page."""
     versions = [page.mended, *page.alone.values()]
     return any(_is_other(value, version.get(name)) for name, value in page.official.items() for version in versions)
 

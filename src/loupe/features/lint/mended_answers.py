@@ -69,7 +69,7 @@ def mend_all(text: str, faults: Sequence[FormatFault]) -> str:
 
 
 def edits_between(before: str, after: str) -> list[Edit]:
-    """What makes one text of another, line by line: neighbouring lines that change are one edit."""
+    """Return the edits that make one text of another, line by line: neighbouring lines that change are one edit."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     places = [0, *accumulate(map(len, old))]
     if len(old) * len(new) > _MOST_LINES:

@@ -69,7 +69,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known of a document: its text, and its ground truth where it is a positive one.
+    """The facts known about a document: its text, and its ground truth if it is a positive one.
 
     `unverified`: no person has confirmed that; `drafters` are the models that wrote it.
     """

@@ -44,7 +44,7 @@ class Document:
 
     @property
     def folder(self) -> str:
-        """Which of the two folders it is in."""
+        """The one of the two folders that it is in."""
         return "positive" if self.positive else "negative"
 
     @property
@@ -54,7 +54,7 @@ class Document:
 
     @property
     def truth_file(self) -> Path:
-        """Where its ground truth stands."""
+        """The file of its ground truth."""
         return self.path.with_suffix(".json")
 
 
@@ -143,7 +143,7 @@ _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """What stands on a document: the day as `YYYY-MM-DD` and the name, "" where there is none or nobody looked.
+    """The ground truth of a document: the day as `YYYY-MM-DD` and the name, "" where there is none or nobody looked.
 
     `text_model` and `vlm_model` made it, if anybody but a person did; `verified`: a person confirmed it.
     """
@@ -284,7 +284,7 @@ def decode_truth(data: bytes) -> tuple[dict[str, Any] | None, str]:
 
 
 def truth_problem(written: Mapping[str, Any], document_type: str) -> str:
-    """What is wrong with the values of a file, "" if nothing is."""
+    """Say what is wrong with the values of a file, "" if nothing is."""
     metadata = written.get("metadata", {})
     if not isinstance(metadata, dict):
         return "metadata is no object"

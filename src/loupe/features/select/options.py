@@ -47,7 +47,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rules_of(flags: Flags) -> Rules:
-    """What decides about points. Raises UsageError for what does not fit together."""
+    """Return the rules that decide about points. Raises UsageError for what does not fit together."""
     from loupe.features.select.benchmark import Rules
     from loupe.features.select.questions import USUAL_FIELDS
 

@@ -72,7 +72,7 @@ def text_prompt(document_type: str, text: str) -> str:
 
 
 def extraction_prompt(document_type: str, field: Field, text: str) -> str:
-    """Which date and which name stand on the document."""
+    """Ask which date and which name are on the document."""
     date = f"- date: the date on which the {document_type} was issued, as YYYY-MM-DD\n"
     if not field.key:
         wanted, answer = f"Extract one value from this {document_type}.\n{date}", '{"date": "..."}'
@@ -124,7 +124,7 @@ def _last_close(text: str) -> int:
 
 
 def parse_verdict(answer: str, document_type: str) -> Verdict | None:
-    """What the answer says, None where it cannot be told.
+    """Read what the answer says, None if it cannot be told.
 
     A JSON object with a boolean, or a yes or no, under a known key wins; else the first word that says yes or no does.
 
@@ -176,7 +176,7 @@ _PYTHON_WORDS = {"None": "null", "True": "true", "False": "false"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What an answer gives; both are empty, and `parsable` is not set, where no JSON object was found."""
+    """The date and name of an answer; both are empty, and `parsable` is not set, if no JSON object was found."""
 
     date: str = ""
     name: str = ""

@@ -1,4 +1,4 @@
-"""Where the results of `loupe select` go: to the terminal first, then into files, if they were asked for.
+"""Write the results of `loupe select`: to the terminal first, then into files, if they were asked for.
 
 `--save` writes each assessment as its model ends, as an ordinary run that `compare`, `report` and `score` read. The
 documents with their texts and ground truth stand beside the runs, as they were.
@@ -89,7 +89,7 @@ class SavedRuns:
         return plan.path
 
     def _signed(self, model: Candidate) -> dict[str, str]:
-        """What decided about the answers and stands in no profile: who asked knew it, not the engine."""
+        """Return the settings that affect answers but are not part of the profile."""
         verdict = str(verdict_tokens(thinking=model.thinking))
         timeout = f"{self.timeout:g}"
         if self.phase == "a":
@@ -132,7 +132,7 @@ def save_documents(saved: SavedRuns) -> Path:
 
 
 def _by_labels(saved: SavedRuns) -> dict[str, Known]:
-    """What is known of the documents, with the drafting models called as their runs are."""
+    """Return what is known of the documents, with the drafting models called as their runs are."""
     labels = run_labels(saved.models)
     return {
         ident: replace(each, drafters=tuple(labels.get(name, slug(name)) for name in each.drafters))
@@ -209,7 +209,7 @@ class Results:
                 write_file(self.flags.json, msgspec.json.format(document, indent=2) + b"\n")
 
     def print_document(self) -> None:
-        """What is finished, on standard output where `--json` named no file."""
+        """Print what is finished on standard output if `--json` named no file."""
         if self._done and self.flags.json == STANDARD_OUTPUT:
             as_json(self._document())
 

@@ -60,7 +60,7 @@ class SelectionFiles:
         return self.documents[number - 1].truth_file.relative_to(self.path).as_posix()
 
     def locked(self) -> str:
-        """Why some file cannot be written, as of the last look at them; "" if all can be."""
+        """The reason why some file cannot be written, as of the last look at them; "" if all can be."""
         with self._lock:
             for folder in self._folders:
                 if not os.access(folder, os.W_OK):
@@ -173,7 +173,7 @@ def document_types(documents: Sequence[Document]) -> list[str]:
 
 
 def _documents(folder: Path, *, positive: bool) -> list[Document]:
-    """What can be named in a record; no documents are no mistake here."""
+    """Return the documents that a record can name; no documents are no mistake here."""
     try:
         found = documents_in(folder, positive=positive)
     except DatasetError:
@@ -264,7 +264,7 @@ class _Files:
         return f"{name}\n{file_form(after).decode()}"
 
     def _says(self, is_positive: bool) -> str:
-        """What accepting means."""
+        """Say what accepting means."""
         if is_positive:
             return f"Filed as {self.document_type}: accept to confirm that."
         return f"Filed as not {self.document_type}: accept to confirm that. Leave the fields empty."
@@ -288,7 +288,7 @@ class _Files:
             )
 
     def _value(self, key: str, value: Any) -> Any:
-        """What was typed, as the file has it: a day as `YYYY-MM-DD`."""
+        """Return what was typed, as the file has it: a day as `YYYY-MM-DD`."""
         if key == "isMatch" and isinstance(value, bool):
             return value
         if key not in ("date", "secondaryField"):

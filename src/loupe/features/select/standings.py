@@ -56,7 +56,7 @@ class Judged:
 
     @property
     def correct(self) -> bool:
-        """Whether the answer is right."""
+        """True if the answer is right."""
         return bool(self.scored.details.get("correct"))
 
 
@@ -103,7 +103,7 @@ class Pair:
 
     @property
     def differs_in_points(self) -> bool:
-        """Whether the points tell apart what the documents do not."""
+        """True if the points tell apart what the documents do not."""
         return self.points_p is not None and self.points_p < LEVEL
 
 

@@ -1,4 +1,4 @@
-"""Which runs may be compared, and what else differs between them."""
+"""Decide which runs may be compared, and what else differs between them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Outcome: TypeAlias = Literal["better", "worse", "cannot tell yet"]
 
 
 def outcome_of(found: Difference, *, higher_is_better: bool) -> Outcome:
-    """What the paired test, with its correction, says of the first of the two runs."""
+    """Return what the paired test, with its correction, says of the first of the two runs."""
     better = clearly_better(found, higher_is_better=higher_is_better)
     return "cannot tell yet" if better is None else "better" if better else "worse"
 

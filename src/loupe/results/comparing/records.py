@@ -1,4 +1,4 @@
-"""What `loupe compare` finds: the runs by rank, and the difference of each to the first one."""
+"""Records of what `loupe compare` finds: the runs by rank, and the difference of each to the first one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Regression(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run lost against the baseline: a measure, with how much and how sure that is, or answers ("")."""
+    """The loss of a run against the baseline: a measure, with how much and how sure that is, or answers ("")."""
 
     run: str
     name: str

@@ -1,4 +1,4 @@
-"""What got worse since a baseline, as the paired test with its correction says: what a CI job may fail on.
+"""Find what got worse since a baseline, as the paired test with its correction says: what a CI job may fail on.
 
 Without a margin a measure got worse where the table says `worse`. With one, the question is that of a test of
 non-inferiority: the headline counts as kept only if a loss of the margin or more is excluded, whatever documents that
@@ -69,7 +69,7 @@ def _incomparable(compared: Compared, pair: Pair) -> str:
 
 
 def loss(compared: Compared, measure: str, found: Difference, margin: float | None) -> str:
-    """Why this is a regression; "" where it is none. A margin holds for the headline alone."""
+    """Return why this is a regression; "" if it is not. A margin holds for the headline alone."""
     better = compared.directions.get(measure, True)
     unit = compared.units.get(measure, "fraction")
     if margin is None:
@@ -99,7 +99,7 @@ def _fewest(margin: float, unit: str, found: Difference) -> int:
 
 
 def cannot_tell(compared: Compared, pair: Pair) -> bool:
-    """Whether no test was possible of the headline: then nothing got worse, and nothing is known."""
+    """True if no test was possible of the headline: then nothing got worse, and nothing is known."""
     found = pair.measures.get(compared.headline)
     return found is None or found.p_holm is None
 

@@ -33,7 +33,7 @@ from loupe.types import Benchmark, Estimate, Result, SampleScores
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written of one run."""
+    """The files written of one run."""
 
     run: str
     folder: str

@@ -24,7 +24,7 @@ BENCHMARK = "olmocr_bench"
 
 
 class _Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed of a test as scored."""
+    """The facts needed about a test as scored."""
 
     id: str
     passed: bool
@@ -34,7 +34,7 @@ class _Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedTests(msgspec.Struct, frozen=True, kw_only=True):
-    """Where they are, how many, and of how many."""
+    """The place of failed tests, their number, and the number of all."""
 
     file: str
     failed: int

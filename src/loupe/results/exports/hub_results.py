@@ -78,7 +78,7 @@ def write_hub_results(folder: RunFolder, root: Path) -> Path:
 
 
 def _is_part(folder: RunFolder, result: Result) -> bool:
-    """Whether samples were left out, are still unread, or have drafts as their truth."""
+    """True if samples were left out, are still unread, or have drafts as their truth."""
     info = folder.info
     asked = info.limit is not None or info.sample is not None or bool(part_of_published(result))
     return asked or bool(info.stopped or unread_count(result) or unverified(result))

@@ -50,7 +50,7 @@ def scored_run(path: Path, benchmark: str) -> RunFolder:
 
 
 def folder_name(folder: RunFolder) -> str:
-    """What upstream would call the folder of answers: its own name where there is one, else that of the engine."""
+    """Return what upstream would call the folder of answers: its own name if there is one, else that of the engine."""
     info = folder.info
     if info.profile.get("kind") == "predictions" and info.engine.startswith("predictions-"):
         return slug(Path(str(info.profile.get("folder", ""))).name) or slug(info.engine)

@@ -1,4 +1,4 @@
-"""What finds the areas of a page: one module each, with `load(options)`; its name is that of the detector.
+"""Detectors of the areas of a page: one module each, with `load(options)`; its name is that of the detector.
 
 A detector gets pages as upright RGB images, of different sizes, and gives back for each of them detections in its
 pixels, in any order; `order` is the place in reading order.

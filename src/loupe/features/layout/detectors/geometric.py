@@ -312,7 +312,7 @@ def _holds(box: Box, piece: Sequence[int]) -> bool:
 
 
 def _inside(pieces: Pieces, boxes: Sequence[Box]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which pieces have their middle in one of the boxes."""
+    """Mark the pieces that have their middle in one of the boxes."""
     middle_x, middle_y = (pieces[:, 0] + pieces[:, 2]) / 2, (pieces[:, 1] + pieces[:, 3]) / 2
     inside = np.zeros(len(pieces), dtype=np.bool_)
     for left, top, right, bottom in boxes:
