@@ -26,7 +26,7 @@ _DEFAULTED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
 
 def deciding(kind: str, defining: Mapping[str, Any], adapters: Sequence[str]) -> dict[str, str]:
-    """What is known of the four on our side; "" for what only a vendor's package knows. {} for engines without models.
+    """Say what is known of the four here; "" for what only a vendor's package knows. {} for engines without models.
 
     `defining` are the settings of a profile or run that can change an answer.
     """

@@ -1,4 +1,4 @@
-"""Which measure ranks runs: the headline, or the first measure that they have where the headline is not computed.
+"""Choose the measure that ranks runs: the headline, or the first that they have if that is not computed.
 
 Terminal, JSON, report, view, exports, notebook and Python all ask here (docs/statistics.md#which-measure-ranks).
 """

@@ -235,7 +235,7 @@ def _of_run(info: RunInfo) -> dict[str, str]:
 
 
 def _of_profile(engine: str, benchmark: Benchmark, benchmark_id: str) -> dict[str, str]:
-    """What a run with the engine's profile would say of itself, as far as that is known before it; {} without one."""
+    """Say what a run with the engine's profile would say, as far as that is known before it; {} without one."""
     try:
         profile = load_profile(engine)[1]
     except LoupeError:

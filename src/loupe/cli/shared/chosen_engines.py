@@ -127,7 +127,7 @@ def _check_one_server(names: Sequence[str], overrides: Mapping[str, Any]) -> Non
 
 
 def _run_label(model: str) -> str:
-    """What to file the runs of a served model under: those of a served tesseract are not the local engine's."""
+    """Name the runs of a served model: those of a served tesseract are not the local engine's."""
     return f"{model}-server" if model in profile_names() or model in engine_kinds() else model
 
 

@@ -68,7 +68,7 @@ class Series:
     asked: list[Entry] = field(default_factory=list)
 
     def reasons(self) -> dict[str, str]:
-        """Why benchmarks are left out, one line each: those without data first, then those without a package."""
+        """Reasons to leave out benchmarks, one line each: those without data first, then those without a package."""
         ordered = sorted(self.skipped.items(), key=lambda item: isinstance(item[1], MissingToolError))
         # The layout that was expected is for who runs this benchmark alone.
         return {name: error.message.partition("; expected")[0] for name, error in ordered}
@@ -93,7 +93,7 @@ def refuse(single: Mapping[str, object]) -> None:
 
 
 def series_of(names: Sequence[str], suite: str | None, *, skip_missing: bool) -> Series | None:
-    """What to read one after another; None for a single benchmark. Raises UsageError for neither, and for both."""
+    """List what to read in turn; None for a single benchmark. Raises UsageError for neither, and for both."""
     if names and suite:
         raise UsageError("name benchmarks or --suite, not both", hint=f"run: loupe run --suite {word(suite)}")
     if suite:
@@ -242,7 +242,7 @@ def _check_samples(samples: Iterable[Sample], *, pages: bool) -> None:
 
 
 def data_of(entry: Entry, data: Path | None) -> str | None:
-    """Where a benchmark's data lies: below `--data`, which holds one folder for each, as the store does, or as written.
+    """Find a benchmark's data: below `--data`, with one folder for each as in the store, or as written.
 
     None, the benchmark's own default, for benchmarks that have nothing to fetch.
     """

@@ -97,7 +97,7 @@ class Packing:
             return self._documents[key]
 
     def _cut(self, content: bytes) -> list[Any]:
-        """What Ray sends with a call costs the driver a third of what goes through the store, but must be small."""
+        """Cut what Ray sends with a call: that costs a third of what goes through the store, but must be small."""
         if len(content) > _MOST_SENT:
             return [Stored(self.ray.put(content))]
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)] or [b""]

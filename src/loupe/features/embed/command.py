@@ -275,7 +275,7 @@ def _sections(found: Embeddings, retrieval: Retrieval | None) -> list[Table]:
 
 
 def _compared(found: Mapping[str, Mapping[str, Difference]], other: Path) -> Iterator[Table]:
-    """How much better these vectors are found than those of another run, over the queries of both."""
+    """Show how much better these vectors are found than those of another run, over the queries of both."""
     from loupe.results.tables.record import Table
     from loupe.results.visible_differences import DIFFERENCE_HEADER, difference_cells
 

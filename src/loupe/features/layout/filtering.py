@@ -55,7 +55,7 @@ def label_of(class_id: int) -> str:
 
 
 def category_of(label: str) -> str:
-    """What a region is in the finished page: `text`, `table`, `formula` or `image`; a dropped label is itself."""
+    """Say what a region is in the finished page: `text`, `table`, `formula` or `image`; a dropped label is itself."""
     task = TASKS.get(label, "abandon")
     return IMAGE if task == "skip" else label if task == "abandon" else task
 

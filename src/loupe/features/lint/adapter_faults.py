@@ -82,7 +82,7 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def suggestion(folder: RunFolder, benchmark: Benchmark) -> Suggestion | None:
-    """What the answers of a run lack an adapter for, by up to 200 of them; None if there is nothing, or no pages."""
+    """Suggest an adapter for the answers of a run, by up to 200 of them; None if there is nothing, or no pages."""
     if not is_linted(benchmark):
         return None
     places = [place for place in folder.prediction_places().values() if place.mark not in FAILED]

@@ -59,7 +59,7 @@ TEXT_MEASURES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What decides about points: the type, the field beside the date, and what a negative document of phase B earns."""
+    """The rules for points: the type, the field beside the date, and what a negative document of phase B earns."""
 
     document_type: str
     field: str = "company"
@@ -291,7 +291,7 @@ def open_selection(folder: Path) -> Benchmark:
 
 
 def _conclusion(drafters: Mapping[str, int], rows: Sequence[SampleScores]) -> Conclusion:
-    """What part of the ground truth nobody has verified, and who drafted it: in the figures, as of an own folder."""
+    """Report the ground truth that nobody has verified, and who drafted it: in the figures, as of an own folder."""
     drafts = sum(row.tags.get(TRUTH_TAG) == "draft" for row in rows)
     counts = {"verified": len(rows) - drafts, "unverified": drafts}
     return Conclusion(figures={TRUTH_TAG: {"samples": counts, DRAFTERS: dict(drafters)}}) if drafts else Conclusion()

@@ -21,7 +21,7 @@ _NAMED = 10
 
 
 def regressions(compared: Compared, margin: float | None = None) -> list[Regression]:
-    """What every run lost against the baseline. `margin` is in the unit of the headline (a fraction, or a number).
+    """List what every run lost against the baseline. `margin` is in the unit of the headline (a fraction, or a number).
 
     What was not looked at must not pass: a sample that the baseline answered and the run did not is a loss by itself,
     and so is a headline that cannot be compared. With a margin, samples that were scored as empty answers are in it.

@@ -24,7 +24,7 @@ Detect: TypeAlias = Callable[[Sequence["Image"]], list[list[Detection]]]
 
 
 class DetectorOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a detector may need to be loaded; `least_score` is the lowest score that anybody wants to see."""
+    """The options to load a detector; `least_score` is the lowest score that anybody wants to see."""
 
     model: str = ""
     revision: str = ""
@@ -47,7 +47,7 @@ def detector_names() -> list[str]:
 
 
 def check_detector(name: str) -> str:
-    """What a signature says of a detector: its name and version. Raises ProfileError where there is none of the name.
+    """Name a detector with its version, for signatures. Raises ProfileError if there is none of the name.
 
     The version of a model is that of its weights, which only the loaded detector knows.
     """
