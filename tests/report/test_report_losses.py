@@ -15,7 +15,7 @@ from loupe.report.matches import BUDGET, UNIT_LIMIT, packed_match, packed_page
 from loupe.report.table_grids import CELL_LIMIT, table_grids
 from loupe.results.costs import Counts, costs
 from loupe.results.flag_cells import Flags
-from loupe.results.losses import official_rows
+from loupe.results.losses import official_table
 from loupe.types import Measure, Result, SampleScores, Score, Values
 
 TEXT = Measure(name="text", higher_is_better=False)
@@ -176,19 +176,18 @@ def test_official_figures_are_the_score_with_its_own_interval_pass_rates_and_who
         "types": {"math": {"rate": 0.5, "tests": 12}},
         "interval": {"low": 0.9, "high": 0.976, "half_width": 0.038, "level": 0.95, "samples": 1000, "seed": 0},
     }
-    assert official_rows([("engine", result_with(figures)), ("other", None)]) == (
-        ["engine"],
+    shown = official_table([("engine", result_with(figures)), ("other", None)])
+    assert (shown.header, shown.rows) == (
+        ("figure", "engine"),
         [
-            ("overall", ["94.3 % ± 3.8"]),
-            ("tests", ["1,200"]),
-            ("category old_scans", ["87.9 % (87 of 99)"]),
-            ("type math", ["50.0 % (of 12)"]),
+            ("overall", "94.3 % ± 3.8"),
+            ("tests", "1,200"),
+            ("category old_scans", "87.9 % (87 of 99)"),
+            ("type math", "50.0 % (of 12)"),
         ],
     )
-    tables = {"headline": {"CDM": 0.5, "TEDS": None, "pages": 3}}
-    assert official_rows([("engine", result_with(tables))]) == (
-        ["headline"],
-        [("CDM", ["0.500"]), ("TEDS", ["not computed"]), ("pages", ["3"])],
-    )
+    shown = official_table([("engine", result_with({"headline": {"CDM": 0.5, "TEDS": None, "pages": 3}}))])
+    assert shown.header == ("figure", "headline")
+    assert shown.rows == [("CDM", "0.500"), ("TEDS", "not computed"), ("pages", "3")]
     share = {"corrected": {"corrected": 0, "n": 2, "low": 0.0, "high": 0.842}}
-    assert official_rows([("engine", result_with(share))]) == ([], []), "a share of ours is nobody's official figure"
+    assert not official_table([("engine", result_with(share))]).rows, "a share of ours is nobody's official figure"

@@ -68,7 +68,7 @@ def test_the_worst_five_samples_of_every_benchmark_stand_below_its_table_with_th
     section = worst_section(benchmark, scored(name, [1.0, 0.9, 0.1, 0.8, 0.7, 0.6, 0.5]))
     assert section is not None
     assert [row[0] for row in section.rows] == ["s2", "s6", "s5", "s4", "s3"]
-    found = [float(row[1]) for row in section.rows]
+    found = [float(str(row[1])) for row in section.rows]
     assert found == sorted(found, reverse=True) and found[-1] > 0
     assert "these 5 of 6 faulty samples cost" in section.title
 
@@ -105,10 +105,10 @@ def test_after_a_run_and_after_scoring_again_the_worst_samples_are_listed(there:
 
 def test_where_the_points_go_names_every_engine(there: Path) -> None:
     (group,) = collect([there / f"runs/python-reader.py_{name}/mydocs" for name in ("right", "sometimes", "wrong")])
-    tables = {table.engine.rpartition("_")[2]: table for table in loss_tables(group)}
+    tables = {engine.rpartition("_")[2]: table for engine, table in loss_tables(group)}
     assert list(tables) == ["right", "sometimes", "wrong"]
-    assert tables["right"].sentence == "Every sample is right: no points lost" and not tables["right"].rows
-    assert tables["sometimes"].sentence.startswith("The only faulty sample costs 8.33")
+    assert tables["right"].title == "Every sample is right: no points lost" and not tables["right"].rows
+    assert tables["sometimes"].title.startswith("The only faulty sample costs 8.33")
     assert len(tables["wrong"].rows) == 12
     done = loupe("report", *sorted(map(str, (there / "runs").glob("*/mydocs"))), "-o", "r.html", cwd=there)
     assert done.returncode == 0, done.stderr
@@ -119,8 +119,8 @@ def test_an_engine_whose_losses_nobody_can_tell_is_named_too() -> None:
     odd = Measure(name="odd", pooled=True, value=lambda rows: float(rows[:, 0].mean()))
     counts = Counts([SampleScores(sample="a", scores=[Score(measure="odd", counts=(1.0,))])])
     found = costs([odd], counts, headline="odd", summarize=None)
-    table = loss_table(found, [odd], engine="e", headline="odd")
-    assert (table.sentence, list(table.rows)) == ("The cost of a single sample in odd is unknown", [])
+    table = loss_table(found, [odd], headline="odd")
+    assert (table.title, list(table.rows)) == ("The cost of a single sample in odd is unknown", [])
 
 
 def test_compare_names_the_samples_that_moved_most_and_what_each_adds(there: Path) -> None:

@@ -21,6 +21,7 @@ from loupe.results.sections import (
     says_twice,
 )
 from loupe.results.speed import speed_table
+from loupe.results.tables.record import Table
 from loupe.results.unverified import OWN, drafted_truth
 from loupe.types import Estimate, Measure, Outcome, Result
 
@@ -270,28 +271,33 @@ def _has_value(estimates: Mapping[str, Estimate], measure: Measure) -> bool:
     return measure.name in estimates and estimates[measure.name].value is not None
 
 
-def outcome_rows(group: Group) -> list[tuple[str, list[str]]]:
+def beside(group: Group) -> list[Table]:
+    """Numbers beside the score, with a column for each engine: answers by outcome, diagnostics, speed."""
+    results = [entrant.result for entrant in group.entrants]
+    numbers = [result.diagnostics if result else {} for result in results]
+    names = list(dict.fromkeys(name for column in numbers for name in column))
+    kept = [name for name in names if not (name.endswith("_share") and name.removesuffix("_share") in names)]
+    tables = {
+        "answers": _outcome_rows(results),
+        "diagnostics": [(name.replace("_", " "), [_diagnostic(name, column) for column in numbers]) for name in kept],
+        "speed": speed_table(results),
+    }
+    labels = [entrant.label for entrant in group.entrants]
+    return [
+        Table(title="", header=(title, *labels), rows=[(name, *cells) for name, cells in found])
+        for title, found in tables.items()
+    ]
+
+
+def _outcome_rows(results: Sequence[Result | None]) -> list[tuple[str, list[str]]]:
     """Return how many samples had which outcome, and their share, for each engine."""
-    counted = [entrant.result.outcomes if entrant.result else {} for entrant in group.entrants]
+    counted = [result.outcomes if result else {} for result in results]
     present = [name for name in get_args(Outcome) if any(count.get(name) for count in counted)]
     return [(name, [_with_share(count.get(name, 0), sum(count.values())) for count in counted]) for name in present]
 
 
 def _with_share(count: int, total: int) -> str:
     return f"{count:,} ({format_value(count / total, 'fraction')})" if 0 < count < total else f"{count:,}"
-
-
-def diagnostic_rows(group: Group) -> list[tuple[str, list[str]]]:
-    """Numbers beside the score, for each engine."""
-    numbers = [entrant.result.diagnostics if entrant.result else {} for entrant in group.entrants]
-    names = list(dict.fromkeys(name for column in numbers for name in column))
-    kept = [name for name in names if not (name.endswith("_share") and name.removesuffix("_share") in names)]
-    return [(name.replace("_", " "), [_diagnostic(name, column) for column in numbers]) for name in kept]
-
-
-def speed_rows(group: Group) -> list[tuple[str, list[str]]]:
-    """Time, tokens and money, for each engine."""
-    return speed_table(entrant.result for entrant in group.entrants)
 
 
 def _diagnostic(name: str, column: dict[str, float]) -> str:

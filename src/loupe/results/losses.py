@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from loupe.quantities import percent, points
 from loupe.results.costs import Costs
 from loupe.results.groups import Group
+from loupe.results.tables.record import Cell, Table
 from loupe.types import Measure, Result
 
 #: Samples listed for one engine.
@@ -20,68 +20,52 @@ _ENDS = {"low", "high"}
 _ONE_OF = {"categories": "category", "types": "type"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossRow:
-    """One sample: what it costs, its share of the largest cost (for the bar), and the parts by measure."""
-
-    sample: str
-    cost: str
-    bar: float
-    parts: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossTable:
-    """The dearest samples of one engine and, in a sentence, what they cost together, or why none is listed."""
-
-    engine: str
-    sentence: str
-    note: str = ""
-    parts: Sequence[str] = ()
-    rows: Sequence[LossRow] = ()
-
-
-def loss_tables(group: Group) -> list[LossTable]:
-    """One table for each engine, where any of them loses something."""
+def loss_tables(group: Group) -> list[tuple[str, Table]]:
+    """A table for each engine, where any of them loses something."""
     tables = [
-        loss_table(costs, group.measures, engine=entrant.label, headline=group.headline)
-        if entrant.result
-        else LossTable(engine=entrant.label, sentence="Not scored yet")
+        (
+            entrant.label,
+            loss_table(costs, group.measures, headline=group.headline)
+            if entrant.result
+            else Table(title="Not scored yet", rows=[]),
+        )
         for entrant, costs in zip(group.entrants, group.costs, strict=True)
     ]
-    return tables if any(table.rows for table in tables) else []
+    return tables if any(table.rows for _, table in tables) else []
 
 
-def loss_table(
-    costs: Costs, measures: Sequence[Measure], *, engine: str, headline: str, listed: int = LISTED
-) -> LossTable:
-    """The dearest samples of one engine."""
+def loss_table(costs: Costs, measures: Sequence[Measure], *, headline: str, listed: int = LISTED) -> Table:
+    """The dearest samples of one engine: what each costs and, by measure, the parts of it.
+
+    The title says what they cost together, or why none is listed.
+    """
     by_name = {measure.name: measure for measure in measures}
     titles = {measure.name: measure.title or measure.name for measure in measures}
     if not costs.measure:
-        return LossTable(
-            engine=engine, sentence=f"The cost of a single sample in {titles.get(headline, headline)} is unknown"
-        )
+        return Table(title=f"The cost of a single sample in {titles.get(headline, headline)} is unknown", rows=[])
     measure = by_name[costs.measure]
     if not costs.by_sample:
-        return LossTable(engine=engine, sentence="Every sample is right: no points lost")
+        return Table(title="Every sample is right: no points lost", rows=[])
     shown = list(costs.by_sample)[:listed]
     names = [m for m in measures if any(m.name in part for part in costs.parts.values()) and m.name != measure.name]
-    return LossTable(
-        engine=engine,
-        sentence=_sentence(costs, shown, measure)
-        + ("" if measure.name == headline else f", by {titles[measure.name]}"),
-        note=_without(costs, titles),
-        parts=[titles[part.name] for part in names],
+    largest = costs.by_sample[shown[0]]
+
+    def parts(sample: str) -> list[str]:
+        found = costs.parts.get(sample, {})
+        return [in_unit(found[part.name], measure.unit) if part.name in found else "" for part in names]
+
+    return Table(
+        title=_sentence(costs, shown, measure) + ("" if measure.name == headline else f", by {titles[measure.name]}"),
+        notes=[note] if (note := _without(costs, titles)) else [],
+        header=("sample", "cost", *(titles[part.name] for part in names)),
         rows=[
-            LossRow(
-                sample=sample,
-                cost=in_unit(costs.by_sample[sample], measure.unit),
-                bar=round(100 * costs.by_sample[sample] / costs.by_sample[shown[0]], 1),
-                parts=[
-                    in_unit(costs.parts[sample][part.name], measure.unit) if part.name in costs.parts[sample] else ""
-                    for part in names
-                ],
+            (
+                sample,
+                Cell(
+                    text=in_unit(costs.by_sample[sample], measure.unit),
+                    bar=round(100 * costs.by_sample[sample] / largest, 1),
+                ),
+                *parts(sample),
             )
             for sample in shown
         ],
@@ -110,8 +94,8 @@ def in_unit(value: float, unit: str, *, named: bool = False) -> str:
     return f"{value:.4g}"
 
 
-def official_rows(results: Sequence[tuple[str, Result | None]]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Heads and rows of the figures that an official evaluator prints: tables of numbers, pass rates, numbers."""
+def official_table(results: Sequence[tuple[str, Result | None]]) -> Table:
+    """The figures that an official evaluator prints: tables of numbers, pass rates, numbers."""
     columns: list[tuple[str, Mapping[str, str]]] = []
     for engine, result in results:
         figures = result.figures if result else {}
@@ -123,7 +107,8 @@ def official_rows(results: Sequence[tuple[str, Result | None]]) -> tuple[list[st
         if rates := _rates(figures):
             columns.append((engine, rates))
     names = dict.fromkeys(name for _, table in columns for name in table)
-    return [title for title, _ in columns], [(name, [table.get(name, "–") for _, table in columns]) for name in names]
+    rows = [(name, *(table.get(name, "–") for _, table in columns)) for name in names]
+    return Table(title="", header=("figure", *(title for title, _ in columns)), rows=rows)
 
 
 def _rates(figures: Mapping[str, Any]) -> dict[str, str]:

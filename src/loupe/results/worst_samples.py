@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 
 import msgspec
 
@@ -27,12 +28,9 @@ def worst_section(benchmark: Benchmark, scores: Iterable[SampleScores], measure:
     """
     measure = measure or benchmark.headline_measure
     found, measures = _costs(benchmark, scores, measure)
-    table = loss_table(found, measures, engine="", headline=measure, listed=WORST)
-    if not table.rows:
-        return None
-    worst = [(row.sample, row.cost, *row.parts) for row in table.rows]
-    title = f"worst samples by {found.measure}: {table.sentence[:1].lower()}{table.sentence[1:]}"
-    return Table(title=title, header=("sample", "cost", *table.parts), rows=worst)
+    table = loss_table(found, measures, headline=measure, listed=WORST)
+    title = f"worst samples by {found.measure}: {table.title[:1].lower()}{table.title[1:]}"
+    return replace(table, title=title) if table.rows else None
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from loupe.quantities import counted
 from loupe.results.comparing.records import Compared
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.group_titles import shown_version
@@ -79,8 +78,7 @@ def table_of_matrix(matrix: Matrix) -> Table:
             flaws += ["partial"] if cell.partial else []
             flaws += [each for each in (cell.truth, cell.marks) if each]
             said += [f"{engine} on {column.name}: {', '.join(flaws)}."] if flaws else []
-    title = counted(len([column for column in matrix.columns if not column.of]), "benchmark")
-    return _table(title, {row.engine: row.engine for row in matrix.rows}, columns, "the best of its column", said)
+    return _table("", {row.engine: row.engine for row in matrix.rows}, columns, "the best of its column", said)
 
 
 def _clear_runs(runs: Sequence[Path], measure: str) -> Iterator[str]:
@@ -135,5 +133,5 @@ def _table(
         title=title,
         header=("engine", *(head for head, _ in columns)),
         rows=[(name, *(cells.get(key, Cell(text="–")) for _, cells in columns)) for key, name in names.items()],
-        notes=[*notes, *filter(None, said)],
+        notes=[*notes, *(f"{line.removesuffix('.')}." for line in said if line)],
     )

@@ -18,8 +18,8 @@ _LATEX = {
     **{char: f"\\{char}" for char in "{}$&#%_"},
     **{"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}", "|": r"\textbar{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", '"': r"\char34{}", "`": r"\textasciigrave{}"},
-    **{"'": r"\textquotesingle{}", "-": "{-}", "[": "{[}", "]": "{]}", ",": "{,}"},
-    **{"–": "--", "…": r"\ldots{}", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "−": "$-$"},
+    **{"[": "{[}", "*": "{*}"},  # at the begin of a row they would belong to the line break above
+    **{"–": r"\textendash{}", "…": r"\ldots{}", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "−": "$-$"},
     "\N{REPLACEMENT CHARACTER}": "?",  # LuaTeX takes it for a broken file
 }
 _ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327")
@@ -96,7 +96,7 @@ def _latex(text: str, glyph: str = r"\loupeglyph{{{0}}}{{U+{1:04X}}}") -> str:
             shown.append(char)
         else:
             shown.append(glyph.format(char, ord(char)))
-    return "".join(shown)
+    return "".join(shown).replace("--", "-{}-").replace("--", "-{}-")
 
 
 def markdown(table: Table) -> str:

@@ -27,13 +27,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A value as text, with the `margin` of its interval; the `note` says why there is none."""
+    """A value as text, with the `margin` of its interval; the `note` says why there is none.
+
+    Where a column has bars, `bar` is the length of this one in percent of the longest.
+    """
 
     text: str
     margin: str = ""
     note: str = ""
     estimate: Estimate | None = None
     marks: Sequence[Mark] = ()
+    bar: float = 0.0
 
     def __str__(self) -> str:
         margin = f"[{self.margin}]" if "…" in self.margin else self.margin
