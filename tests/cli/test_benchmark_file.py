@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from loupe.cli import main
+from tests.support.synthetic import write_prepared
 
 LINES = """
 import json
@@ -105,3 +107,25 @@ def test_a_file_that_ends_its_process_is_no_right_benchmark(
     said = capsys.readouterr().err
     assert "order.py ended the process that checked it" in said
     assert "no problem found" not in said
+
+
+def test_the_recipe_for_csv_of_the_page_reads_a_table(folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    [lines] = [block for block in blocks if block.startswith("# lines.py")]
+    [recipe] = [block for block in blocks if block.startswith("import csv\n")]
+    head, _, rest = lines.partition("def load(")
+    (folder / "tables.py").write_text(head + recipe + rest[rest.index("\ndef score") :], encoding="utf-8")
+    (folder / "data" / "test.csv").write_text('id,image,text\na,a.png,"a ""b"", c"\n', encoding="utf-8")
+    assert main(["bench", "check", "tables.py", "--data", "data"]) == 0
+    (folder / "data" / "test.csv").write_bytes(b"id,image,text\na,a.png,\xff\n")
+    assert main(["bench", "check", "tables.py", "--data", "data"]) == 2
+
+
+def test_an_installed_benchmark_is_checked_by_its_id(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_prepared("iam_lines", folder / "iam", 2)
+    assert main(["bench", "check", "iam_lines", "--data", "iam"]) == 0
+    assert "iam_lines: no problem found; loupe run iam_lines --data iam" in capsys.readouterr().err
+    assert main(["bench", "check", "iam-lines", "--data", "data"]) == 2
+    assert "no split 'test' of IAM lines here" in capsys.readouterr().out
+    assert main(["bench", "check", "iam_linez"]) == 2

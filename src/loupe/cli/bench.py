@@ -22,6 +22,7 @@ from loupe.cli.shared.lazy import SuggestingGroup
 from loupe.cli.shared.output import as_json, json_option, plain_option, print_line, say, table
 from loupe.errors import DatasetError, LoupeError, UsageError, word
 from loupe.quantities import counted
+from loupe.runs.installed import is_installed
 from loupe.types import Benchmark
 
 if TYPE_CHECKING:
@@ -116,17 +117,25 @@ def _entry_line(entry: str | Entry) -> str:
 
 
 @command.command("check")
-@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER | FILE.py")
-@click.option("--data", type=click.Path(exists=True, path_type=Path), metavar="DIR", help="Data of a FILE.py.")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER | FILE.py | ID")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="DIR",
+    help="Data of a FILE.py or an installed benchmark.",
+)
 @json_option
 def check(folder: Path, data: Path | None, json: bool) -> None:
     """Check a FOLDER of your own pages; every problem is named with its file and line.
 
-    For a benchmark in FILE.py: checks what it declares, its samples, and the scores of right answers to the first ones.
+    For a benchmark in FILE.py, or an installed one by its ID: checks what it declares, its samples, and the scores of
+    right answers to the first ones.
     """
     from loupe.benchmarks.folders.own import check_folder, not_in_samples, open_truth
 
-    if folder.suffix == ".py" and not folder.is_dir():
+    if not folder.exists() and is_installed(name := full_name(str(folder))):
+        folder = Path(name)
+    if not folder.is_dir() and (folder.suffix == ".py" or is_installed(str(folder))):
         from loupe.pipeline.benchmark_check import checked_apart
 
         _show_problems(folder, checked_apart(folder, data), "CONTRIBUTING.md has a file to copy", json=json)
@@ -135,7 +144,7 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
         return
     if data:
         raise UsageError(
-            "--data goes with a FILE.py; a folder has its pages",
+            "--data goes with a FILE.py or an installed benchmark; a folder has its pages",
             hint=f"see every problem: loupe bench check {word(folder)}",
         )
     problems = [str(problem) for problem in check_folder(folder)]

@@ -140,6 +140,15 @@ def data_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
+def text_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of `data_lines` as text, for `csv.DictReader`. Raises UnsafeFileError if one is not UTF-8."""
+    for number, line in data_lines(path):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError:
+            raise UnsafeFileError(f"{path}:{number}: not UTF-8") from None
+
+
 def _without_mark(line: bytes, path: Path) -> bytes:
     # The line of a little-endian text lacks the upper half of its end.
     mark, encoding = encoding_of(line if len(line) % 2 == 0 else line.removesuffix(b"\n"))
