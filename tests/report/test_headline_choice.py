@@ -215,7 +215,7 @@ def test_report_and_view_rank_and_draw_by_it(there: Path, tmp_path: Path) -> Non
     shown = group_context(group)
     assert [(row.rank, row.engine, row.wins) for row in shown["rows"]] == [("1", "good", True), ("2", "bad", False)]
     assert shown["caption"].startswith(NOTE) and shown["axis"] is not None and shown["rows"][1].whisker is not None
-    assert shown["columns"][0].name == "text_error" and {table.engine for table in shown["losses"]} == {*names}
+    assert shown["columns"][0].name == "text_error" and {engine for engine, _ in shown["losses"]} == {*names}
     for entrant in group.entrants:
         assert entrant.result is not None
         entrant.result.speed["pages_per_second"] = 1.0
@@ -238,7 +238,7 @@ def test_report_and_view_rank_and_draw_by_it(there: Path, tmp_path: Path) -> Non
 
 def test_a_dash_in_the_report_has_its_reason(there: Path) -> None:
     (group,) = collect([path(there, name) for name in ("whole", "bad")], "overall")
-    assert [row.cells[0].reason for row in group_context(group)["rows"]] == ["", "needs formula (the renderer is off)"]
+    assert [row.cells[0].note for row in group_context(group)["rows"]] == ["", "needs formula (the renderer is off)"]
 
 
 def test_beside_published_values_the_dash_has_its_reason(there: Path) -> None:

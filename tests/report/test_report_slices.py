@@ -44,7 +44,7 @@ def test_a_slice_without_the_headline_says_by_which_measure_it_is_told(tmp_path:
     (table,) = slice_tables(group)
     shown = {name: (measure.name, [cell.text for cell in cells]) for name, measure, _, cells in table.rows}
     assert not table.named and shown == {"prose": ("cer", ["1", "–"]), "table": ("cer", ["–", "1"])}
-    reasons = {name: [cell.reason for cell in cells] for name, _, _, cells in table.rows}
+    reasons = {name: [cell.note for cell in cells] for name, _, _, cells in table.rows}
     assert reasons == {"prose": ["", "nothing here to measure"], "table": ["nothing here to measure", ""]}
     slices[1]["kind"]["table"].pop("cer")
     (table,) = slice_tables(group)

@@ -21,7 +21,7 @@ from loupe.results.sections import (
     says_twice,
 )
 from loupe.results.speed import speed_table
-from loupe.results.tables.record import Table
+from loupe.results.tables.record import Cell, Table
 from loupe.results.unverified import OWN, drafted_truth
 from loupe.types import Estimate, Measure, Outcome, Result
 
@@ -32,20 +32,6 @@ FAILURE_LIMIT = 200
 COLUMN_LIMIT = 4
 #: Lower ends of the seven colour steps, 1 being perfect. They crowd near 1, because that is where text recognition is.
 STEPS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One number: its text, its margin, how many units it comes from, and its colour step (None: no colour).
-
-    `reason` says why there is none.
-    """
-
-    text: str
-    margin: str = ""
-    reason: str = ""
-    n: int = 0
-    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +129,7 @@ def cell(estimate: Estimate | None, measure: Measure) -> Cell:
     return Cell(
         text=format_estimate(estimate, measure.unit),
         margin=format_margin(estimate, measure.unit),
-        n=estimate.n,
+        estimate=estimate,
         step=step_of(estimate.value, measure),
     )
 
@@ -156,12 +142,12 @@ def measured(result: Result | None, measure: Measure) -> Cell:
 def sliced(result: Result | None, estimates: Mapping[str, Estimate], measure: Measure) -> Cell:
     """Format a measure of a slice of a run, which has these estimates, as `measured` does."""
     if result is None:
-        return Cell(text="–", reason="not scored yet")
+        return Cell(text="–", note="not scored yet")
     found = cell(estimates.get(measure.name), measure)
     if _has_value(estimates, measure):
         return found
     reason = NOTHING_HERE if has_value(result, measure.name) else why_nothing(result, measure.name)
-    return replace(found, reason=reason)
+    return replace(found, note=reason)
 
 
 def columns(group: Group) -> list[Measure]:

@@ -29,7 +29,8 @@ class Column:
 class Cell:
     """A value as text, with the `margin` of its interval; the `note` says why there is none.
 
-    Where a column has bars, `bar` is the length of this one in percent of the longest.
+    Where a column has bars, `bar` is the length of this one in percent of the longest; `step` is its colour step (None:
+    no colour).
     """
 
     text: str
@@ -38,6 +39,12 @@ class Cell:
     estimate: Estimate | None = None
     marks: Sequence[Mark] = ()
     bar: float = 0.0
+    step: int | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of units that the value comes from."""
+        return self.estimate.n if self.estimate else 0
 
     def __str__(self) -> str:
         margin = f"[{self.margin}]" if "…" in self.margin else self.margin

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from loupe.report import leaderboard
-from loupe.report.leaderboard import Cell
+from loupe.results.tables.record import Cell
 from loupe.types import Estimate, Measure, Result
 from loupe.web.view.board import Board
 
@@ -37,7 +37,7 @@ class HeatMap:
     def reasons(self) -> list[str]:
         """The reasons why cells have no value, each once."""
         rows = [self.whole, *(row for _, shown, _ in self.tags for row in shown)]
-        return list(dict.fromkeys(cell.reason for row in rows for cell in row.cells if cell.reason))
+        return list(dict.fromkeys(cell.note for row in rows for cell in row.cells if cell.note))
 
 
 def heat_maps(board: Board) -> list[HeatMap]:
