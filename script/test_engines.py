@@ -20,10 +20,11 @@ from tests.support.cloud_services import cloud_service, google_document, textrac
 
 from loupe.data.toml import as_toml
 from loupe.engines.environments.making import make
-from loupe.engines.environments.places import Settings, megabytes, wanted
-from loupe.engines.registry import BUILT_IN, load_profile
+from loupe.engines.environments.places import Settings, wanted
+from loupe.engines.registry import load_profile, packaged_profiles
+from loupe.quantities import size
 
-PROFILES = sorted((BUILT_IN / "packages").glob("*.toml"))
+PROFILES = [path for path in packaged_profiles() if 'kind = "environment"\n' in path.read_text()]
 PAGE = Path(__file__).parents[1] / "src" / "loupe" / "benchmarks" / "sample_pages_data" / "receipt.jpg"
 _STARTS = re.compile(r": starts in ([\d.]+) s")
 
@@ -50,9 +51,9 @@ def row(name: str, *, keep: bool) -> bool:
         starts, outcome = None, ask_stand_in(name, profile)
     else:
         outcome = read(name) if starts else told or said.strip().splitlines()[-1]
-    download = megabytes(wanted(profile).download)
+    download = size(wanted(profile).download)
     start = f"{starts[1]} s" if starts else "–"
-    print(f"| {name} | {download} | {megabytes(made.size)} | {made.seconds:g} s | {start} | {outcome} |", flush=True)
+    print(f"| {name} | {download} | {size(made.size)} | {made.seconds:g} s | {start} | {outcome} |", flush=True)
     if not keep:
         loupe("engine", "remove", name)
     return bool(starts) or (bool(told and profile.unproven) and not outcome.startswith("error"))

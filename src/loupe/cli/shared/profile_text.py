@@ -35,6 +35,13 @@ _GROUPS = {
     "patience": ("concurrency", "timeout", "connect_timeout", "retries", "errors_before_check", "max_timeouts"),
 }
 
+#: Tables of engines in environments, and what to say above each.
+_FURTHER = {
+    "options": "what the reader is given: -o NAME=VALUE sets one of these",
+    "choices": "the values that some of them may have",
+    "model_server": "the model server that the reader asks at --base-url",
+}
+
 
 def lines_of(name: str, profile: Profile) -> Iterator[str]:
     """The profile as lines of TOML; what is not set stands in a comment, and so do commands."""
@@ -43,7 +50,8 @@ def lines_of(name: str, profile: Profile) -> Iterator[str]:
     settings = {
         key: value for key, value in stored.items() if value not in (None, "", [], {}) or (key, value) == ("system", "")
     }
-    plain = {key: value for key, value in settings.items() if key not in ("prompts", "servers", "unproven")}
+    apart = {"prompts", "servers", "unproven", *_FURTHER}
+    plain = {key: value for key, value in settings.items() if key not in apart}
     if unproven := caution(profile):
         yield f"# {unproven}"
     for title, keys in _grouped(plain).items():
@@ -53,6 +61,8 @@ def lines_of(name: str, profile: Profile) -> Iterator[str]:
         yield ""
     yield from _unset([key for key in stored if key not in settings])
     yield from _tables("prompts", "prompts, by benchmark or by task", settings.get("prompts", {}))
+    for key, comment in _FURTHER.items():
+        yield from _tables(key, comment, settings.get(key, {}))
     commands = server_commands(profile)
     for kind, table in settings.get("servers", {}).items():
         comment = f"loupe run BENCHMARK -e {name} --serve {kind} starts: {commands[kind]}"
