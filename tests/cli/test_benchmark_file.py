@@ -122,6 +122,16 @@ def test_the_recipe_for_csv_of_the_page_reads_a_table(folder: Path) -> None:
     assert main(["bench", "check", "tables.py", "--data", "data"]) == 2
 
 
+def test_a_mistake_in_score_is_said_once_with_the_names_that_exist(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f'{{"id": "{name}", "image": "a.png", "text": "order"}}\n' for name in "abc"]
+    (folder / "data" / "test.jsonl").write_text("".join(lines))
+    assert check(folder, 'Score(measure="cer"', 'Score(measure="wer"') == 2
+    said = "sample 'a': scoring its right answer: ValueError: measure 'wer' is not one of the benchmark's: cer"
+    assert capsys.readouterr().out.splitlines() == [said]
+
+
 def test_an_installed_benchmark_is_checked_by_its_id(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_prepared("iam_lines", folder / "iam", 2)
     assert main(["bench", "check", "iam_lines", "--data", "iam"]) == 0

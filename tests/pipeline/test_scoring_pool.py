@@ -98,7 +98,7 @@ def test_samples_come_back_with_their_scores_and_all_that_describes_them(toy: st
         ("exit", "scorer died (exit code 7)"),
         ("nan", "ValueError: measure 'exact' has counts (nan, 1.0)"),
         ("none", "TypeError: 'NoneType' object is not iterable"),
-        ("unknown", "ValueError: measure 'no such' is not declared by the benchmark"),
+        ("unknown", "ValueError: measure 'no such' is not one of the benchmark's: exact"),
     ],
 )
 def test_a_broken_scorer_is_an_error_of_its_sample_which_counts_as_empty(toy: str, text: str, error: str) -> None:

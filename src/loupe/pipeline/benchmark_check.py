@@ -95,8 +95,13 @@ def benchmark_problems(file: Path, data: Path | None) -> list[str]:
         survey(benchmark, name, data, {}, pages=False)
     except DatasetError as error:
         return [*problems, error.message]
+    said = set()
     for sample in samples_of(benchmark, data, {}, limit=_TRIED):
-        problems += _sample_problems(benchmark, sample)
+        for problem in _sample_problems(benchmark, sample):
+            # A mistake in `score` is in every sample: it is said with the first one.
+            if (what := problem.partition(f"{sample.id!r}: ")[2]) not in said:
+                said.add(what)
+                problems.append(problem)
     return problems
 
 

@@ -103,7 +103,7 @@ def _checked(benchmark: Benchmark, scores: Sequence[Score]) -> list[Score]:
     checked = []
     for score in scores:
         if score.measure not in names and benchmark.further is None:
-            raise ValueError(f"measure {score.measure!r} is not declared by the benchmark")
+            raise ValueError(f"measure {score.measure!r} is not one of the benchmark's: {', '.join(sorted(names))}")
         counts = tuple(float(count) for count in score.counts)
         if not counts or not all(map(math.isfinite, counts)):
             raise ValueError(f"measure {score.measure!r} has counts {counts}")
