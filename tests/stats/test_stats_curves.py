@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.metrics import rate_of_sums
-from loupe.stats.curves import Curve, Rung, _monotone, area, curve, half_loss, limit, points, reliance
+from loupe.stats.curves import Curve, Rung, area, curve, half_loss, limit, points, reliance
 from loupe.types import Measure
 
 CER = Measure(name="cer", higher_is_better=False, value=rate_of_sums)
@@ -175,19 +175,6 @@ def test_figures_stay_within_what_they_can_be(bases: list[list[float]]) -> None:
         assert (crossing.value is not None) == (crossing.where == "within")
         if crossing.low is not None and crossing.high is not None:
             assert crossing.low <= crossing.high
-
-
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=8))
-def test_levelling_is_the_nearest_rising_curve(values: list[float]) -> None:
-    """Against pooling of adjacent violators, which finds it another way."""
-    blocks: list[list[float]] = []
-    for value in values:
-        blocks.append([value, 1])
-        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
-            (one, many), (other, more) = blocks[-2:]
-            blocks[-2:] = [[(one * many + other * more) / (many + more), many + more]]
-    pooled = [level for level, size in blocks for _ in range(int(size))]
-    assert _monotone(np.array([values]))[0] == pytest.approx(pooled, abs=1e-9)
 
 
 @pytest.mark.parametrize(("bases", "least"), [(2, 0.87), (3, 0.87), (40, 0.91)])
