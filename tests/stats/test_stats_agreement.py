@@ -128,3 +128,41 @@ def rows(values: np.ndarray) -> list[SampleScores]:
 def width(found: Difference) -> float:
     assert found.low is not None and found.high is not None
     return found.high - found.low
+
+
+def test_each_difference_says_which_interval_it_has_and_for_how_many_questions() -> None:
+    chance = np.random.default_rng(3)
+    base, lost = chance.uniform(0.3, 0.7, 40), np.arange(40) == 7
+    names = ("headline", "dense", "sparse", "unscaled", "lacking")
+    unscaled = Measure(name="unscaled", unit="number", pooled=True, value=lambda rows: float(rows[:, 0].mean()))
+    measures = [unscaled if name == "unscaled" else Measure(name=name) for name in names]
+    runs = [
+        [
+            SampleScores(
+                sample=f"{n}",
+                scores=[
+                    Score(measure=name, counts=(float(values[n]), 1.0))
+                    for name, values in (
+                        ("headline", base + shift),
+                        ("dense", base + shift * chance.normal(1, 1, 40)),
+                        ("sparse", 1 - lost * shift),
+                        ("unscaled", np.full(40, shift)),
+                        *([("lacking", base)] if shift else []),
+                    )
+                ],
+            )
+            for n in range(40)
+        ]
+        for shift in (0.1, 0.0)
+    ]
+    found = compare(Analysis(measures, headline="headline"), *runs)
+    assert {name: (one.interval, one.questions) for name, one in found.items()} == {
+        "headline": ("unread", 1),
+        "dense": ("permutation", 3),
+        "sparse": ("unread", 3),
+        "unscaled": ("none: no scale bounds it", 3),
+        "lacking": ("none: not computed in both runs", 1),
+    }
+    assert all((one.low is None) == one.interval.startswith("none") for one in found.values())
+    few = compare(Analysis(measures[:1]), runs[0][:5], runs[1][:5])["headline"]
+    assert (few.low, few.interval) == (None, "none: too few clusters")

@@ -19,7 +19,7 @@ from loupe.stats.contrast import Contrast
 from loupe.stats.permutation import contrasts
 from loupe.stats.power import Pilot, unseen_share
 from loupe.stats.scored_run import ScoredRun
-from loupe.types import SampleScores
+from loupe.types import IntervalKind, SampleScores
 
 #: With fewer shared clusters no exchange of scores is rare enough to be called significant: 2 / 2⁵ is above 5 %.
 FEWEST = 6
@@ -34,7 +34,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     needs, too. The intervals of all questions that are asked at once are Bonferroni's and hold together with 95 %, ends
     at 0 aside: 0 lies outside exactly if `p_holm` is below `LEVEL`, and Holm's p may be where Bonferroni's is not. Such
     an end is moved to 0; with 95 %, none of those is wrong. `worst_low` and `worst_high` are set for the headline: the
-    difference lies between them with 95 %, whatever documents that were not read are like.
+    difference lies between them with 95 %, whatever documents that were not read are like. `interval` says which kind
+    of interval low and high are, or why there is none, and `questions` for how many questions at once they are.
     `detectable` is the smallest difference that such clusters show in four of five cases, and `needed` how many of them
     show the one found in four of five cases (None: it is 0, or over a million). The number that shows the true one lies
     between `needed_least` and `needed_most` with 95 % (None: no largest number is known). Where all clusters differ
@@ -57,6 +58,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     unseen: float | None = None
     worst_low: float | None = None
     worst_high: float | None = None
+    interval: IntervalKind = "none: not computed in both runs"
+    questions: int = 1
 
     def reversed(self) -> Difference:
         """The same as b minus a."""
@@ -145,8 +148,11 @@ def compare_sides(analysis: Analysis, a: Side, b: Side) -> Sides:
 
 def decided(found: Difference, contrast: Contrast, p_holm: float, questions: int) -> Difference:
     """The difference with this p-value, corrected for so many questions, and the interval that holds among them all."""
-    low, high = contrast.interval(LEVEL / questions, clear=p_holm < LEVEL) or (None, None)
-    return msgspec.structs.replace(found, p_holm=p_holm, low=low, high=high)
+    level = LEVEL / questions
+    low, high = contrast.interval(level, clear=p_holm < LEVEL) or (None, None)
+    return msgspec.structs.replace(
+        found, p_holm=p_holm, low=low, high=high, interval=contrast.kind(level), questions=questions
+    )
 
 
 def is_clear(found: Difference) -> bool:
@@ -220,4 +226,5 @@ def _difference(a: Resampled | None, b: Resampled | None, contrast: Contrast | N
         needed_least=least,
         needed_most=most,
         unseen=unseen_share(clusters) if testable is not None and testable.error is None else None,
+        interval="none: too few clusters",
     )

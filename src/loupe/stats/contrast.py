@@ -17,6 +17,7 @@ import numpy as np
 
 from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Floats
+from loupe.types import IntervalKind
 
 #: Differences of equal sums may differ by rounding (times the value, if that is larger); so much counts as reaching.
 _SLACK = 1e-12
@@ -50,9 +51,8 @@ class Contrast:
         drawn may still bring about. 0 lies outside exactly if the difference is `clear` (default: p is below `level`);
         an end that says otherwise is replaced by that of the test.
         """
-        tested = self._not_rejected(level)
-        ends = tested
-        if self.contributions is not None and (tested is None or self.contributions.sparse):
+        tested = ends = self._not_rejected(level)
+        if self.contributions is not None and self.kind(level) == "unread":
             ends = self.contributions.likely_ends(level)
         if ends is None:
             return None
@@ -63,6 +63,13 @@ class Contrast:
         if self.difference > 0:
             return low if low > 0 else max(least, _ROUNDED), high
         return low, high if high < 0 else min(most, -_ROUNDED)
+
+    def kind(self, level: float) -> IntervalKind:
+        """Return which kind of interval there is at this level."""
+        tested = self._not_rejected(level)
+        if self.contributions is not None and (tested is None or self.contributions.sparse):
+            return "unread"
+        return "none: no scale bounds it" if tested is None else "permutation"
 
     def bounds(self, level: float) -> tuple[float, float] | None:
         """Return bounds of the difference that hold whatever the documents not read are like, None if unknown."""
