@@ -81,6 +81,7 @@ def test_documents_of_very_unequal_length_show_it_and_the_range_of_those_needed_
         ]
         return compare(Analysis([MEASURE]), *both)["similarity"]
 
+    assert documents(0.0).rough and not of_alike(0.0, 0.02, size).rough
     pilots = [documents(0.0).detectable for _ in range(60)]
     truly = float(np.median([each for each in pilots if each is not None]))
     found = [documents(truly) for _ in range(200)]
@@ -156,6 +157,7 @@ def test_a_clear_difference_below_the_smallest_detectable_one_is_not_called_unde
     """In the demo stood "5.56 points, smallest detectable 9.27, enough already"."""
     clear = Difference(difference=0.0556, shared=12, p=0.02, p_holm=0.02, detectable=0.0927, needed=30, needed_least=8)
     assert visible_differences([("a minus b", clear)], "similarity", "fraction") == []
+    assert section(msgspec.structs.replace(clear, p_holm=0.06, rough=True))[1].startswith("9.27 points (rough: ")
     # Clear alone, and not among several pairs: the forecast never contradicts the figure beside it.
     several = msgspec.structs.replace(clear, p_holm=0.06)
     assert section(several) == ("+5.56 points", "9.27 points", "about 30, at least 8")

@@ -112,10 +112,10 @@ def smallest(found: Difference, unit: str) -> str:
         )
         return alike.format(percent(found.unseen, 0))
     if found.detectable is None:
-        return "none: fewer than six" if found.shared < FEWEST else "none: too few documents differ"
+        return "none: fewer than six" if found.shared < FEWEST else "none: documents too few or too unequal"
     if _off_the_scale(found, unit):
         return "none: would exceed 100 points"
-    return size(found.detectable, unit)
+    return size(found.detectable, unit) + (" (rough: documents of very unequal size)" if found.rough else "")
 
 
 def _off_the_scale(found: Difference, unit: str) -> bool:

@@ -40,7 +40,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     show the one found in four of five cases (None: it is 0, or over a million). The number that shows the true one lies
     between `needed_least` and `needed_most` with 95 % (None: no largest number is known). Where all clusters differ
     alike, there is no spread to tell these from; `unseen` is then the share of clusters that could differ otherwise.
-    All of them are None for fewer clusters than any test needs.
+    All of them are None for fewer clusters than any test needs. They are `rough` where clusters are very unequal.
     """
 
     value_a: float | None = None
@@ -56,6 +56,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     needed_least: int | None = None
     needed_most: int | None = None
     unseen: float | None = None
+    rough: bool = False
     worst_low: float | None = None
     worst_high: float | None = None
     interval: IntervalKind = "none: not computed in both runs"
@@ -226,5 +227,6 @@ def _difference(a: Resampled | None, b: Resampled | None, contrast: Contrast | N
         needed_least=least,
         needed_most=most,
         unseen=unseen_share(clusters) if testable is not None and testable.error is None else None,
+        rough=pilot is not None and pilot.rough,
         interval="none: too few clusters",
     )

@@ -29,6 +29,8 @@ POWER = 0.80
 #: Nobody has more documents than this.
 MOST = 1_000_000
 _FEWEST = 6
+#: Unequal documents that are worth fewer than this tell too little of their spread.
+_FEW_UNEQUAL = 8
 #: With more differing documents on average, their number is taken to be normal.
 _MOST_COUNTED = 80
 #: So many differing documents are hardly ever exceeded where `_MOST_COUNTED` are expected.
@@ -80,6 +82,11 @@ class Pilot:
         size = moved / float((np.abs(seen.apart) * seen.weights).sum())
         share = min(moved * seen.effective / size**2, 1.0)
         return replace(found, effective=max(effective, _FEWEST), size=size, share=share)
+
+    @property
+    def rough(self) -> bool:
+        """True if documents are so unequal that the power may be 70 %, and the range hold with 85 %."""
+        return self.effective < min(_FEW_UNEQUAL, self.documents - 1) or self.effective < self.documents / 4
 
     def detectable(self) -> float:
         """Return the smallest true difference that as many documents show with a power of 80 %."""
