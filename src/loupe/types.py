@@ -538,24 +538,6 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     slices: dict[str, dict[str, dict[str, Estimate]]] = {}
 
 
-#: The kind of a 95 % interval, or why there is none (docs/statistics.md, "Which interval each number has").
-IntervalKind: TypeAlias = Literal[
-    "",
-    "bootstrap",
-    "student",
-    "clopper-pearson",
-    "gaffke",
-    "unread",
-    "permutation",
-    "mover",
-    "none: too few clusters",
-    "none: all draws are equal",
-    "none: most draws do not define it",
-    "none: not computed in both runs",
-    "none: no scale bounds it",
-]
-
-
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """A value with its 95 % interval, perhaps too short if `few_carry_error`; `n` counts units. None: not computed."""
 

@@ -15,11 +15,11 @@ import msgspec
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import Resampled, resample
 from loupe.stats.clusters import Clustered, Row
-from loupe.stats.contrast import Contrast
+from loupe.stats.contrast import Contrast, IntervalKind
 from loupe.stats.permutation import contrasts
 from loupe.stats.power import Pilot, unseen_share
 from loupe.stats.scored_run import ScoredRun
-from loupe.types import IntervalKind, SampleScores
+from loupe.types import SampleScores
 
 #: With fewer shared clusters no exchange of scores is rare enough to be called significant: 2 / 2⁵ is above 5 %.
 FEWEST = 6

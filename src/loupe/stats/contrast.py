@@ -12,13 +12,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Floats
-from loupe.types import IntervalKind
 
+#: The kind of a difference's interval, or why there is none: exchanges of the runs, or bounds of unread documents.
+IntervalKind: TypeAlias = Literal[
+    "permutation",
+    "unread",
+    "none: too few clusters",
+    "none: not computed in both runs",
+    "none: no scale bounds it",
+]
 #: Differences of equal sums may differ by rounding (times the value, if that is larger); so much counts as reaching.
 _SLACK = 1e-12
 _ROUNDED = 1e-9
