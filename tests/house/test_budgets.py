@@ -18,7 +18,7 @@ FILES = {path.relative_to(PACKAGE): path.read_text() for path in PACKAGE.rglob("
 LINES = {path: text.count("\n") for path, text in FILES.items()}
 #: Lines by the first folder that a path is in; the core is all but these. Wanted: a core of 50,000, and 100,000 in all.
 APART = {"benchmarks": 29_100, "metrics": 11_500, "features": 20_100}
-CORE, ALL = 56_420, 116_650
+CORE, ALL = 56_451, 116_681
 #: Wanted: 650 modules, and 50 imports in 1,000 lines.
 MODULES, IMPORTS = 755, 74
 LONGEST_FILE, LARGEST_FOLDER, LARGEST_FEATURE, MOST_OPTIONS = 500, 30, 4_000, 40
