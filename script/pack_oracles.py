@@ -22,6 +22,7 @@ SOURCE = REPOSITORY.parent / "shared" / "oracles"
 TARGET = REPOSITORY / "tests" / "oracles"
 #: Files and folders made of published data sets. Tests that need them read ../shared.
 THIRD_PARTY = {
+    "archives": {"real", "real.jsonl"},  # test files of dinglehopper
     "nid": {"opendataloader_real.jsonl"},  # pages of DP-Bench
     "ocrbench": {"runs.jsonl"},  # answers derived from OCRBench
     "olmocr_bench": {"e2e"},  # the sample pages of olmOCR-Bench, read by several programs

@@ -1,0 +1,133 @@
+"""Parse the XML of a stranger: bounded, without entities, without a connection.
+
+Rules: docs/protocols/archives.md#safety.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Final
+from xml.parsers import expat
+
+from lxml import etree
+
+from loupe.errors import DatasetError
+
+MOST_BYTES: Final = 64 * 2**20
+MOST_DEPTH: Final = 1_000
+
+_GZIP: Final = b"\x1f\x8b"
+_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_DECLARATION: Final = re.compile(r"<\?xml\s[^>]*?\?>")
+_ENCODING: Final = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
+#: What libxml2 and Python read alike; an exotic encoding could hide a declaration from one of them.
+_KNOWN_ENCODING: Final = re.compile(r"utf-?8|(us-)?ascii|utf-?16(-?[lb]e)?|iso-?8859-?\d{1,2}|latin-?1|windows-?125\d")
+
+
+def unpacked(data: bytes) -> bytes:
+    """The bytes inside of gzip, else the bytes themselves. Raises DatasetError beyond 64 MB and for broken gzip."""
+    if data.startswith(_GZIP):
+        stream = zlib.decompressobj(wbits=31)
+        try:
+            data = stream.decompress(data, MOST_BYTES + 1)
+        except zlib.error as error:
+            raise DatasetError(f"broken gzip: {error}", hint="copy the file again, or unpack it with gunzip") from None
+    if len(data) > MOST_BYTES:
+        raise DatasetError("more than 64 MB of text or XML", hint="split the file by page")
+    return data
+
+
+def byte_order_encoding(data: bytes) -> tuple[str, int]:
+    """The encoding that a byte order mark names, and how many bytes the mark has; ("", 0) without one."""
+    return next(((name, len(mark)) for mark, name in _BOMS if data.startswith(mark)), ("", 0))
+
+
+def decoded_xml(data: bytes) -> str:
+    """XML as text, by its byte order mark or declaration, else UTF-8. Raises DatasetError naming the bad byte."""
+    encoding, mark = byte_order_encoding(data)
+    if not encoding:
+        declared = _ENCODING.match(data.lstrip())
+        encoding = declared[1].decode().lower() if declared else "utf-8"
+    if not _KNOWN_ENCODING.fullmatch(encoding):
+        raise DatasetError(f"encoding {encoding} is not read", hint="save the file as UTF-8")
+    try:
+        return data[mark:].decode(encoding)
+    except (UnicodeDecodeError, LookupError) as error:
+        place = f" at byte {error.start + mark + 1:,}" if isinstance(error, UnicodeDecodeError) else ""
+        raise DatasetError(f"not in the encoding {encoding}{place}", hint="save the file as UTF-8") from None
+
+
+def parse_xml(text: str) -> etree._Element:
+    """The root of a document, tags and attributes by local name.
+
+    Raises DatasetError, with line and column, for XML that is broken, declares entities, or is nested too deeply.
+    """
+    text = _DECLARATION.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text.lstrip("\ufeff"), count=1)
+    if "<!ENTITY" in text:
+        _refuse_entities(text)
+    parser = etree.XMLParser(
+        encoding="utf-8", resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True, recover=False
+    )
+    try:
+        root = etree.fromstring(text.encode("utf-8", "surrogatepass"), parser)
+    except etree.XMLSyntaxError as error:
+        if "depth" in str(error):
+            raise _too_deep() from None
+        line, column = error.position
+        raise DatasetError(
+            f"broken XML at line {line}, column {column}: {error.msg}", hint="export the page again"
+        ) from None
+    level, depth = [root], 0
+    while level:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise _too_deep()
+        for element in level:
+            _use_local_names(element)
+        level = [child for element in level for child in element]
+    return root
+
+
+def _use_local_names(element: etree._Element) -> None:
+    if element.tag is etree.Entity:
+        raise DatasetError(
+            f"broken XML at line {element.sourceline}: {element.text} is not declared", hint="export the page again"
+        )
+    if isinstance(element.tag, str) and element.tag[0] == "{":
+        element.tag = element.tag.rpartition("}")[2]
+
+
+def _too_deep() -> DatasetError:
+    return DatasetError(f"depth of XML beyond {MOST_DEPTH:,} elements", hint="export the page again")
+
+
+def _refuse_entities(text: str) -> None:
+    def refuse(*_: object) -> None:
+        raise DatasetError(
+            f"line {parser.CurrentLineNumber} declares entities, which a page does not need",
+            hint="export the page without a DTD",
+        )
+
+    parser = expat.ParserCreate("utf-8")
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+    except expat.ExpatError as error:
+        raise DatasetError(
+            f"broken XML at line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}",
+            hint="export the page again",
+        ) from None
+
+
+def elements(parent: etree._Element, *names: str) -> Iterator[etree._Element]:
+    """The direct children of these names, in document order."""
+    return (child for child in parent if child.tag in names)
+
+
+def content(element: etree._Element) -> str:
+    """The whole character content: comments and processing instructions skipped, CDATA and references resolved."""
+    if not len(element):
+        return element.text or ""
+    return "".join(element.xpath(".//text()"))
