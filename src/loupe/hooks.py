@@ -7,6 +7,7 @@ entry points, `loupe.` and the name of the group. The core asks for a group and 
 The groups:
 - `benchmarks`: a `Benchmark`;
 - `folders`: by the name of a file, a function that opens a folder with this file in it as a `Benchmark`;
+- `paths`: a function of a path, a file or a folder without settings, that opens it as a `Benchmark` or gives None;
 - `engines`: a module with `Settings` and `open_engine`, without an attribute;
 - `profiles`: a package whose folder holds profiles of engines (TOML);
 - `server_kinds`: a package whose folder holds kinds of model servers (`servers.toml`, as in `servers/templates.toml`);

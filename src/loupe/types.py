@@ -154,7 +154,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     `began` and `ended` (Unix time) enclose all attempts, pauses included, while `seconds` is the time of the last one.
     Of a page in parts, `uncounted` are the calls whose tokens nobody told (answered, given up), and `lost` the parts
     that may be read another time: the same command asks for such a page again. `asked` is a digest of the question and
-    the pages, for folders of one's own.
+    the pages, for folders of one's own. `source` is the file, decoded, that `text` was read from by
+    `AnswerLayout.read`, for scorers that read it in more than one way.
     """
 
     sample: str = ""
@@ -177,6 +178,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     lost: int | msgspec.UnsetType = msgspec.UNSET
     charged: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
     asked: str | msgspec.UnsetType = msgspec.UNSET
+    source: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def failed(self) -> bool:
@@ -294,9 +296,11 @@ class AnswerLayout:
     `in_document(document, samples)` yields (sample id, text) out of an official JSON document. `published_names` gives
     sample ids by the names that answers have elsewhere. In a folder, `file_names(sample)` are tried in order; or
     `in_folder(samples, names)` says which files answer each sample; it comes with `join`, which makes one text of
-    several (None: one that cannot be read).
+    several (None: one that cannot be read). `read(path, samples)` reads them all itself, each under its sample id, or
+    under the name of a file that answers no sample.
     """
 
+    read: Callable[[Path, Iterable[Sample]], Iterable[Prediction]] | None = None
     in_document: Callable[[Any, Iterable[Sample]], Iterable[tuple[str, str]]] | None = None
     published_names: Callable[[Iterable[Sample]], Mapping[str, str]] | None = None
     file_names: Callable[[Sample], Sequence[str]] | None = None

@@ -27,7 +27,7 @@ from loupe.metrics.isri import (
 from loupe.metrics.segments import graphemes, is_word, word_pieces, word_pieces_unicode_8
 from loupe.metrics.text_profiles import PROFILES, Units, confusions
 from loupe.scoring.oracles import read_oracle
-from loupe.transcripts.reading import dinglehopper_text
+from loupe.transcripts.reading import as_text, dinglehopper_page
 from tests.support.shared import shared
 
 
@@ -45,7 +45,7 @@ def endless_rate(counts: tuple[int, int]) -> float:
 
 
 def of_file(text: str) -> Units:
-    return PROFILES["dinglehopper"].units(dinglehopper_text(text.encode(), "a.txt"))
+    return PROFILES["dinglehopper"].units(dinglehopper_page(text, "dinglehopper-line"))
 
 
 @pytest.mark.parametrize("name", ["nfc", "nfkc", "historical"])
@@ -104,7 +104,7 @@ def test_every_report_of_dinglehopper_is_equal_to_the_last_difference(number: in
             sides = [
                 [case["expected"][side]["hocr_lines"]]
                 if case[side]["format"] == "hocr"
-                else dinglehopper_text(case[side]["data"].encode(), case[side]["name"], level=level)
+                else dinglehopper_page(case[side]["data"], f"dinglehopper-{level}")
                 for side in ("ocr", "gt")
             ]
             assert report(*sides) == case["expected"][key], (case["id"], key)
@@ -118,7 +118,8 @@ def test_dinglehoppers_own_test_files_give_its_numbers() -> None:
         case = json.loads(line)
         for level, expected in case["expected"].items():
             prediction, reference = (
-                dinglehopper_text((folder / case[side]).read_bytes(), case[side], level=level) for side in ("ocr", "gt")
+                dinglehopper_page(as_text((folder / case[side]).read_bytes(), case[side]), f"dinglehopper-{level}")
+                for side in ("ocr", "gt")
             )
             found = report(prediction, reference)
             for name in ("cer", "wer", "n_characters", "n_words"):

@@ -95,12 +95,14 @@ def load_benchmark(name: str) -> Benchmark:
         if not isinstance(benchmark, Benchmark):
             raise hook.broken("it gives no Benchmark")
         return benchmark
+    if _is_python(name):
+        return _from_file(path)
+    if path.exists() and not (path / "loupe.toml").is_file() and (opened := _opened_by_feature(path)):
+        return opened
     if path.is_dir():
         from loupe.benchmarks.folders.own import open_folder
 
         return open_folder(path)
-    if _is_python(name):
-        return _from_file(path)
     raise _unknown(name)
 
 
@@ -175,9 +177,19 @@ def folder_opener(path: Path) -> Hook | None:
     return next((hook for name, hook in found("folders").items() if (path / name).is_file()), None)
 
 
+def _opened_by_feature(path: Path) -> Benchmark | None:
+    """The benchmark that a feature or another package sees in a file or folder without settings."""
+    for hook in found("paths").values():
+        if (benchmark := hook.call(path)) is not None:
+            if not isinstance(benchmark, Benchmark):
+                raise hook.broken("it gives no Benchmark")
+            return benchmark
+    return None
+
+
 def is_own_folder(name: str) -> bool:
-    """True if `name` stands for a folder of the user's: an id, also `id@version`, wins over a folder of that name."""
-    return name.partition("@")[0] not in benchmark_ids() and Path(name).is_dir()
+    """True for a path of the user's, but not a Python file; an id, also `id@version`, wins over a path of that name."""
+    return name.partition("@")[0] not in benchmark_ids() and Path(name).exists() and not _is_python(name)
 
 
 def benchmark_id(name: str) -> str:

@@ -34,7 +34,7 @@ def moved_to(info: RunInfo, data: Path) -> RunInfo:
 def check_truth(folder: RunFolder) -> Survey:
     """What the data of a run holds. Raises RunError if the ground truth is not the one that it was made on."""
     info = folder.info
-    if is_folder(info) and not Path(info.benchmark).is_dir():
+    if is_folder(info) and not Path(info.benchmark).exists():
         raise RunError(
             f"{folder.path}: the folder {info.benchmark} of this run is missing",
             hint=f"name its current place: loupe score {word(folder.path)} --data DIR",

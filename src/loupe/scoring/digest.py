@@ -19,7 +19,7 @@ def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, a
 
     Covers the benchmark (title, version, measures, the file its scorer stands in), the tools it scores with, Loupe's
     version and rules, the adapters, the sample without its images, and of the prediction all that a scorer sees: text,
-    class, error, finish reason, tokens, and whether it is several answers.
+    class, error, finish reason, tokens, whether it is several answers, and its source.
     """
     digest = hashlib.sha256()
     for part in (
@@ -33,6 +33,7 @@ def score_digest(benchmark: Benchmark, sample: Sample, prediction: Prediction, a
             prediction.input_tokens,
             prediction.output_tokens,
             *(["joined"] if prediction.joined else []),
+            *([prediction.source] if prediction.source else []),
         ],
         prediction.text,
     ):

@@ -5,6 +5,8 @@ Rules: docs/protocols/archives.md#recognising.
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import Literal, TypeAlias
 
 from loupe.errors import DatasetError
@@ -30,14 +32,56 @@ def read_transcript(
     without a byte order mark. Raises DatasetError, naming what is wrong and where, for anything that cannot be read.
     """
     data = unpacked(data)
-    if name.lower().removesuffix(".gz").endswith(".txt"):
-        return "text", [_plain_page(_decoded_text(data, encoding), hyphens)]
     if data.startswith(b"PK\x03\x04"):
         raise DatasetError("a zip archive", hint="unpack it first: unzip FILE")
-    start = data[:4096].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")[:1]
-    if start != b"<":
+    if not is_xml(data, name):
         return "text", [_plain_page(_decoded_text(data, encoding), hyphens)]
-    text = decoded_xml(data)
+    return _read_xml(decoded_xml(data), level, hyphens)
+
+
+def as_text(data: bytes, name: str = "", encoding: str = "") -> str:
+    """A file as a text that `read_page_text` and `dinglehopper_page` read: decoded, not parsed. Raises DatasetError."""
+    data = unpacked(data)
+    return decoded_xml(data) if is_xml(data, name) else _decoded_text(data, encoding, keep_mark=True)
+
+
+def is_xml(data: bytes, name: str) -> bool:
+    """True for what begins with `<`, whatever the encoding, and is not named `.txt`."""
+    if name.lower().removesuffix(".gz").endswith(".txt"):
+        return False
+    return data[:4096].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")[:1] == b"<"
+
+
+def read_page_text(text: str, *, level: Level = "line", hyphens: Hyphens = "keep") -> str:
+    """The text of all pages in what an engine or program gave: PAGE, ALTO or hOCR, else the text itself.
+
+    An answer that only begins like XML is text: a page may begin with `<`.
+    """
+    if text.lstrip().startswith("<"):
+        with suppress(DatasetError):
+            return "\n".join(page.text for page in _read_xml(text, level, hyphens)[1])
+    return _plain_page(text.removeprefix("\ufeff"), hyphens).text
+
+
+def dinglehopper_page(text: str, reading: str) -> list[list[str]]:
+    """The same as dinglehopper 0.11 reads it, not normalised: regions of segments.
+
+    `reading`: dinglehopper-region or dinglehopper-line. hOCR, which that tool does not read, gives its lines by the
+    rules of Loupe.
+    """
+    if text.lstrip().startswith("<"):
+        with suppress(DatasetError):
+            format_name, pages = _read_xml(text, "line", "keep")
+            if format_name == "page":
+                return page_xml.dinglehopper_segments(parse_xml(text), level=reading.rpartition("-")[2])
+            if format_name == "alto":
+                return alto.dinglehopper_segments(parse_xml(text))
+            return [[line.text for page in pages for line in page.lines]]
+    lines = re.split(r"\r\n|\r|\n", text)
+    return [[line.strip() for line in (lines[:-1] if lines[-1] == "" else lines)]]
+
+
+def _read_xml(text: str, level: Level, hyphens: Hyphens) -> tuple[Format, list[PageText]]:
     if _is_html(text):
         return "hocr", read_hocr(text, hyphens=hyphens)
     root = parse_xml(text)
@@ -46,26 +90,6 @@ def read_transcript(
     if root.tag == "alto":
         return "alto", alto.read_alto(root, hyphens=hyphens)
     raise _refused(root.tag, text)
-
-
-def dinglehopper_text(data: bytes, name: str = "", *, level: str = "region") -> list[list[str]]:
-    """The text of a file as dinglehopper 0.11 takes it, not normalised: regions of segments.
-
-    hOCR, which that tool does not read, gives its lines by the rules of Loupe. Raises DatasetError like
-    `read_transcript`.
-    """
-    data = unpacked(data)
-    if not name.lower().removesuffix(".gz").endswith(".txt"):
-        format_name, pages = read_transcript(data, name)
-        if format_name == "page":
-            return page_xml.dinglehopper_segments(parse_xml(decoded_xml(data)), level=level)
-        if format_name == "alto":
-            return alto.dinglehopper_segments(parse_xml(decoded_xml(data)))
-        if format_name == "hocr":
-            return [[line.text for page in pages for line in page.lines]]
-    text = _decoded_text(data, "", keep_mark=True)
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return [[line.strip() for line in (lines[:-1] if lines[-1] == "" else lines)]]
 
 
 def _is_html(text: str) -> bool:

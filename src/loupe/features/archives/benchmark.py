@@ -1,0 +1,265 @@
+"""A folder of transcripts, or one, as a benchmark: `loupe score GROUND_TRUTH ANSWERS`.
+
+Rules: docs/protocols/archives.md. How to use it: docs/archives.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from msgspec import UNSET
+
+from loupe.errors import DatasetError, UsageError
+from loupe.files.foreign import is_inside, read_data, real_path
+from loupe.metrics import rate, rate_of_sums
+from loupe.metrics.flexible_accuracy import bag_of_words_error
+from loupe.metrics.text_profiles import PROFILES, Page, TextProfile, confusions
+from loupe.transcripts.page import Hyphens, Level, PageText
+from loupe.transcripts.pairing import ENDINGS, pair_names, stem_of
+from loupe.transcripts.reading import as_text, dinglehopper_page, read_page_text, read_transcript
+from loupe.types import (
+    UNREADABLE,
+    AnswerLayout,
+    Benchmark,
+    Conclusion,
+    Measure,
+    Prediction,
+    Sample,
+    SampleScores,
+    Score,
+    Scored,
+)
+
+Profile: TypeAlias = Literal["nfc", "nfkc", "historical", "dinglehopper", "dinglehopper-line", "isri", "jiwer"]
+
+#: Files of one side; an archive with more is scored by parts of it.
+_MOST_FILES: Final = 1_000_000
+#: Confusions that one page keeps, the most frequent first, and those that a result shows.
+_KEPT: Final = 200
+SHOWN: Final = 100
+#: Endings of page images that may lie beside a transcript.
+_IMAGES: Final = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
+
+
+def open_transcripts(path: Path) -> Benchmark | None:
+    """The benchmark that a folder of transcripts is, or a single one; None if there are none."""
+    names = transcript_names(path)
+    if not names:
+        return None
+    return Benchmark(
+        title=path.name,
+        version="archives 1",
+        task="text",
+        measures=_MEASURES,
+        load=partial(_load, path, tuple(names)),
+        score=score,
+        reference=reference_text,
+        conclude=conclude,
+        answers=AnswerLayout(read=partial(read_answers, path)),
+    )
+
+
+def transcript_names(path: Path) -> list[str]:
+    """Names below a folder that are transcripts by their ending, sorted; of a file its own name.
+
+    Hidden files, and links that lead out of the folder, are left out.
+    """
+    if path.is_file():
+        return [path.name] if _is_transcript(path.name) else []
+    found = (file for file in path.rglob("*") if _is_transcript(file.name) and file.is_file() and is_inside(file, path))
+    names = (file.relative_to(path).as_posix() for file in found)
+    return sorted(name for name in names if not any(part.startswith(".") for part in name.split("/")))
+
+
+def _is_transcript(name: str) -> bool:
+    return name.lower().removesuffix(".gz").endswith(ENDINGS)
+
+
+def _load(
+    path: Path,
+    names: Sequence[str],
+    root: Path | None = None,
+    profile: Profile = "nfc",
+    level: Level = "line",
+    hyphens: Hyphens = "keep",
+    encoding: str = "",
+) -> Iterator[Sample]:
+    """Yield the pages of the ground truth, with the image that lies beside a file of one page.
+
+    `profile` says how texts are compared, `level` which text of PAGE counts where several are there, `hyphens=join`
+    puts words together that a line break divides, `encoding` is that of plain text that is not UTF-8. Raises
+    DatasetError for a file that cannot be read, UsageError for a `root` (the folder is the data).
+    """
+    if root is not None:
+        raise UsageError(f"{path.name}: a folder is its own data", hint="leave out --data")
+    scoring = {"profile": profile, "level": level, "hyphens": hyphens}
+    chosen = pair_names(names, names)
+    for name in (pair[0] for pair in chosen.pairs):
+        file = _file(path, name)
+        data = read_data(file)
+        pages = _pages(file, data, encoding)
+        truth = {"file": str(real_path(file)), "name": name, "sha256": hashlib.sha256(data).hexdigest()}
+        if encoding:
+            truth["encoding"] = encoding
+        image = next(
+            (found for ending in _IMAGES if (found := file.parent / (stem_of(file.name) + ending)).is_file()), None
+        )
+        for number in range(len(pages)):
+            several = len(pages) > 1
+            yield Sample(
+                id=f"{stem_of(name)}#page={number + 1}" if several else stem_of(name),
+                truth=truth | ({"page": str(number)} if several else {}),
+                group=stem_of(name) if several else "",
+                images=(image,) if image and not several else (),
+                scoring=scoring,
+            )
+
+
+def _file(path: Path, name: str) -> Path:
+    return path if path.is_file() else path / name
+
+
+def _pages(file: Path, data: bytes, encoding: str = "", **options: str) -> list[PageText]:
+    try:
+        return read_transcript(data, file.name, encoding=encoding, **options)[1]  # type: ignore[arg-type]
+    except DatasetError as error:
+        raise DatasetError(f"{file}: {error.message}", hint=error.hint) from None
+
+
+def read_answers(root: Path, path: Path, samples: Iterable[Sample]) -> Iterator[Prediction]:
+    """Every transcript at `path` under the id of the page that it answers, or its name if it answers none.
+
+    A file of one page is kept beside its text, so that every profile can read it.
+    """
+    ids: dict[str, list[str]] = {}
+    encoding = ""
+    for sample in samples:
+        ids.setdefault(sample.truth["name"], []).append(sample.id)
+        encoding = sample.truth.get("encoding", "")
+    names = transcript_names(path)
+    if len(ids) == len(names) == 1 and path.is_file() and root.is_file():
+        pairs, left_over = [(next(iter(ids)), names[0])], []
+    else:
+        paired = pair_names(list(ids), names)
+        pairs, left_over = list(paired.pairs), [*paired.prediction_only, *paired.passed_over]
+    for wanted, name in pairs:
+        yield from _answers_of_file(_file(path, name), ids[wanted], encoding)
+    for name in left_over:
+        yield Prediction(sample=name)
+
+
+def _answers_of_file(file: Path, ids: Sequence[str], encoding: str) -> Iterator[Prediction]:
+    try:
+        data = read_data(file)
+        pages = _pages(file, data, encoding)
+        if len(pages) != len(ids):
+            raise DatasetError(f"{file}: {len(pages)} pages, where the ground truth has {len(ids)}")
+        source = as_text(data, file.name, encoding) if len(pages) == 1 else UNSET
+    except DatasetError as error:
+        for ident in ids:
+            yield Prediction(sample=ident, outcome="error", error=error.message, finish_reason=UNREADABLE)
+        return
+    for ident, page in zip(ids, pages, strict=True):
+        yield Prediction(sample=ident, text=page.text, source=source, outcome="ok" if page.regions else "empty")
+
+
+def score(sample: Sample, prediction: Prediction) -> Scored:
+    """Count edits of characters and words under the profile of the sample; a failed prediction is an empty page."""
+    profile = PROFILES[sample.scoring.get("profile", "nfc")]
+    wanted, notes = _truth_page(sample, profile)
+    found = _answer_page("" if prediction.failed else prediction.source or prediction.text, sample, profile)
+    units = profile.units(found), profile.units(wanted)
+    characters, words = profile.errors(*units)
+    scores = [Score(measure="cer", counts=characters)]
+    scores.append(Score(measure="missed_words" if profile.name == "isri" else "wer", counts=words))
+    for name, counts in (("cer_mean", characters), ("wer_mean", words)):
+        if (counts[1] or not profile.endless or not counts[0]) and not (profile.name == "isri" and name == "wer_mean"):
+            scores.append(Score(measure=name, counts=(rate(*counts), 1.0)))
+    scores.append(Score(measure="bag_of_words", counts=bag_of_words_error(units[0].words, units[1].words)))
+    if not prediction.failed:
+        scores.append(Score(measure="cer_answered", counts=characters))
+    found_confusions = confusions(units[0].characters, units[1].characters)
+    return Scored(
+        scores=scores,
+        details={
+            "profile": f"{profile.name} ({profile.version})",
+            "confusions": _most_frequent(found_confusions.pairs),
+            "confused_runs": _most_frequent(found_confusions.runs),
+            **({"notes": list(notes)} if notes else {}),
+        },
+    )
+
+
+def _most_frequent(counts: Counter[tuple[str, str]], most: int = _KEPT) -> list[tuple[str, str, int]]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(wanted, found, count) for (wanted, found), count in ordered[:most]]
+
+
+def _truth_page(sample: Sample, profile: TextProfile) -> tuple[Page, tuple[str, ...]]:
+    truth, scoring = sample.truth, sample.scoring
+    file = Path(truth["file"])
+    data = read_data(file)
+    options = {name: scoring[name] for name in ("level", "hyphens") if name in scoring}
+    page = _pages(file, data, truth.get("encoding", ""), **options)[int(truth.get("page", 0))]
+    if profile.reading != "loupe" and "page" not in truth:
+        return dinglehopper_page(as_text(data, file.name, truth.get("encoding", "")), profile.reading), page.notes
+    return page.text, page.notes
+
+
+def _answer_page(text: str, sample: Sample, profile: TextProfile) -> Page:
+    if profile.reading != "loupe":
+        return dinglehopper_page(text, profile.reading)
+    options = {name: sample.scoring[name] for name in ("level", "hyphens") if name in sample.scoring}
+    return read_page_text(text, **options)  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=64)
+def _reference(file: str, digest: str, page: int, encoding: str) -> str:
+    return _pages(Path(file), read_data(Path(file)), encoding)[page].text
+
+
+def reference_text(sample: Sample) -> str:
+    """The ground truth of a page as text, by the rules of Loupe."""
+    truth = sample.truth
+    return _reference(truth["file"], truth["sha256"], int(truth.get("page", 0)), truth.get("encoding", ""))
+
+
+def conclude(scores: Sequence[SampleScores]) -> Conclusion:
+    """Sum the confusions of all pages, and say what the readings of the ground truth left open."""
+    figures: dict[str, object] = {}
+    for name in ("confusions", "confused_runs"):
+        sums: Counter[tuple[str, str]] = Counter()
+        for one in scores:
+            for wanted, found, count in one.details.get(name, ()):
+                sums[wanted, found] += count
+        figures[name] = _most_frequent(sums, SHOWN)
+        figures[f"{name}_in_all"] = sums.total()
+    noted = [one for one in scores if one.details.get("notes")]
+    warnings = []
+    if noted:
+        warnings.append(
+            f"{len(noted):,} of {len(scores):,} pages of the ground truth can be read in more than one way, for example "
+            f"{noted[0].sample}: {noted[0].details['notes'][0]}"
+        )
+    return Conclusion(figures=figures, warnings=warnings)
+
+
+def _rate(name: str, title: str, value: Callable[..., object] | None = rate_of_sums) -> Measure:
+    return Measure(name=name, title=title, higher_is_better=False, value=value)
+
+
+_MEASURES: Final = (
+    _rate("cer", "character error rate"),
+    _rate("wer", "word error rate"),
+    _rate("missed_words", "missed words (ISRI)"),
+    _rate("cer_mean", "character error rate, mean of pages", None),
+    _rate("wer_mean", "word error rate, mean of pages", None),
+    _rate("bag_of_words", "words wrong in any order", None),
+    _rate("cer_answered", "character error rate of pages that were read"),
+)
