@@ -18,7 +18,7 @@ from loupe.scoring.oracles import read_oracle
 from loupe.transcripts.lines import pair_lines
 from loupe.transcripts.page import Line, PageText, join_hyphens
 from loupe.transcripts.pairing import mets_pages, pair_names
-from loupe.transcripts.reading import as_text, dinglehopper_page, read_page_text, read_transcript
+from loupe.transcripts.reading import as_text, dinglehopper_page, read_transcript
 from loupe.transcripts.xml_source import parse_xml
 
 
@@ -59,7 +59,9 @@ def test_every_page_has_the_text_that_dinglehopper_extracts(level: str) -> None:
                 continue
             segments = [
                 [normalize_segment(segment)[0] for segment in region]
-                for region in dinglehopper_page(as_text(source["data"].encode(), source["name"]), f"dinglehopper-{level}")
+                for region in dinglehopper_page(
+                    as_text(source["data"].encode(), source["name"]), f"dinglehopper-{level}"
+                )
             ]
             kept = ["\n".join(region) for region in segments if any(region) or len(region) > 1]
             assert "\n".join(kept) == expected[key], (case["id"], side)

@@ -244,7 +244,7 @@ def conclude(scores: Sequence[SampleScores]) -> Conclusion:
     warnings = []
     if noted:
         warnings.append(
-            f"{len(noted):,} of {len(scores):,} pages of the ground truth can be read in more than one way, for example "
+            f"{len(noted):,} of {len(scores):,} pages of the ground truth can be read in more than one way, such as "
             f"{noted[0].sample}: {noted[0].details['notes'][0]}"
         )
     return Conclusion(figures=figures, warnings=warnings)
