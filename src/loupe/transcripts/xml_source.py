@@ -24,6 +24,9 @@ _DECLARATION: Final = re.compile(r"<\?xml\s[^>]*?\?>")
 _ENCODING: Final = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 #: What libxml2 and Python read alike; an exotic encoding could hide a declaration from one of them.
 _KNOWN_ENCODING: Final = re.compile(r"utf-?8|(us-)?ascii|utf-?16(-?[lb]e)?|iso-?8859-?\d{1,2}|latin-?1|windows-?125\d")
+#: The first tag that opens an element, and what declares its namespace.
+_ROOT_TAG: Final = re.compile(r"<[A-Za-z_][^<>]*>")
+_DEFAULT_NAMESPACE: Final = re.compile(r"""\sxmlns\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
 def unpacked(data: bytes) -> bytes:
@@ -67,11 +70,29 @@ def parse_xml(text: str) -> etree._Element:
     text = _DECLARATION.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text.lstrip("\ufeff"), count=1)
     if "<!ENTITY" in text:
         _refuse_entities(text)
-    parser = etree.XMLParser(
-        encoding="utf-8", resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True, recover=False
-    )
+    # Most files have one namespace, declared at the root: without it, no name has to be changed afterwards.
+    text = _ROOT_TAG.sub(lambda found: _DEFAULT_NAMESPACE.sub("", found[0]), text, count=1)
+    data = text.encode("utf-8", "surrogatepass")
     try:
-        root = etree.fromstring(text.encode("utf-8", "surrogatepass"), parser)
+        root = etree.fromstring(data, _parser(huge=False))
+    except etree.XMLSyntaxError:
+        root = _parse_large(data)
+    if "<!DOCTYPE" in text or root.xpath("boolean(//*[namespace-uri()])"):
+        for element in root.iter():
+            _use_local_name(element)
+    return root
+
+
+def _parser(*, huge: bool) -> etree.XMLParser:
+    return etree.XMLParser(
+        encoding="utf-8", resolve_entities=False, load_dtd=False, no_network=True, huge_tree=huge, recover=False
+    )
+
+
+def _parse_large(data: bytes) -> etree._Element:
+    """What libxml2 refuses by default, for its depth or size or because it is broken."""
+    try:
+        root = etree.fromstring(data, _parser(huge=True))
     except etree.XMLSyntaxError as error:
         if "depth" in str(error):
             raise _too_deep() from None
@@ -84,13 +105,11 @@ def parse_xml(text: str) -> etree._Element:
         depth += 1
         if depth > MOST_DEPTH:
             raise _too_deep()
-        for element in level:
-            _use_local_names(element)
         level = [child for element in level for child in element]
     return root
 
 
-def _use_local_names(element: etree._Element) -> None:
+def _use_local_name(element: etree._Element) -> None:
     if element.tag is etree.Entity:
         raise DatasetError(
             f"broken XML at line {element.sourceline}: {element.text} is not declared", hint="export the page again"

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET
 
 from loupe.errors import DatasetError, UsageError
-from loupe.files.foreign import is_inside, read_data, real_path
+from loupe.files.foreign import is_inside, plain_file, read_data, real_path
 from loupe.metrics import rate, rate_of_sums
 from loupe.metrics.flexible_accuracy import bag_of_words_error
 from loupe.metrics.text_profiles import PROFILES, Page, TextProfile, confusions
@@ -99,19 +99,17 @@ def _load(
     if root is not None:
         raise UsageError(f"{path.name}: a folder is its own data", hint="leave out --data")
     scoring = {"profile": profile, "level": level, "hyphens": hyphens}
-    chosen = pair_names(names, names)
-    for name in (pair[0] for pair in chosen.pairs):
+    for name, _ in pair_names(names, names).pairs:
         file = _file(path, name)
-        data = read_data(file)
-        pages = _pages(file, data, encoding)
-        truth = {"file": str(real_path(file)), "name": name, "sha256": hashlib.sha256(data).hexdigest()}
+        found = plain_file(file).stat()
+        digest, pages = _look_at(file, found.st_mtime_ns, found.st_size, encoding)
+        truth = {"file": str(real_path(file)), "name": name, "sha256": digest}
         if encoding:
             truth["encoding"] = encoding
-        image = next(
-            (found for ending in _IMAGES if (found := file.parent / (stem_of(file.name) + ending)).is_file()), None
-        )
-        for number in range(len(pages)):
-            several = len(pages) > 1
+        beside = (file.parent / f"{stem_of(file.name)}{ending}" for ending in _IMAGES)
+        image = next((each for each in beside if each.is_file()), None)
+        for number in range(pages):
+            several = pages > 1
             yield Sample(
                 id=f"{stem_of(name)}#page={number + 1}" if several else stem_of(name),
                 truth=truth | ({"page": str(number)} if several else {}),
@@ -119,6 +117,13 @@ def _load(
                 images=(image,) if image and not several else (),
                 scoring=scoring,
             )
+
+
+@functools.lru_cache(maxsize=_MOST_FILES)
+def _look_at(file: Path, changed: int, size: int, encoding: str) -> tuple[str, int]:
+    """The digest of a file and its number of pages; samples are asked for more than once."""
+    data = read_data(file)
+    return hashlib.sha256(data).hexdigest(), len(_pages(file, data, encoding))
 
 
 def _file(path: Path, name: str) -> Path:
@@ -173,7 +178,7 @@ def score(sample: Sample, prediction: Prediction) -> Scored:
     """Count edits of characters and words under the profile of the sample; a failed prediction is an empty page."""
     profile = PROFILES[sample.scoring.get("profile", "nfc")]
     wanted, notes = _truth_page(sample, profile)
-    found = _answer_page("" if prediction.failed else prediction.source or prediction.text, sample, profile)
+    found = _answer_page(prediction, sample, profile)
     units = profile.units(found), profile.units(wanted)
     characters, words = profile.errors(*units)
     scores = [Score(measure="cer", counts=characters)]
@@ -202,32 +207,45 @@ def _most_frequent(counts: Counter[tuple[str, str]], most: int = _KEPT) -> list[
 
 
 def _truth_page(sample: Sample, profile: TextProfile) -> tuple[Page, tuple[str, ...]]:
-    truth, scoring = sample.truth, sample.scoring
-    file = Path(truth["file"])
-    data = read_data(file)
-    options = {name: scoring[name] for name in ("level", "hyphens") if name in scoring}
-    page = _pages(file, data, truth.get("encoding", ""), **options)[int(truth.get("page", 0))]
+    truth = sample.truth
+    page = _truth(sample, **_options(sample))
     if profile.reading != "loupe" and "page" not in truth:
-        return dinglehopper_page(as_text(data, file.name, truth.get("encoding", "")), profile.reading), page.notes
+        source = as_text(read_data(Path(truth["file"])), truth["name"], truth.get("encoding", ""))
+        return dinglehopper_page(source, profile.reading), page.notes
     return page.text, page.notes
 
 
-def _answer_page(text: str, sample: Sample, profile: TextProfile) -> Page:
+def _answer_page(prediction: Prediction, sample: Sample, profile: TextProfile) -> Page:
+    if prediction.failed:
+        return ""
+    source = prediction.source or prediction.text
     if profile.reading != "loupe":
-        return dinglehopper_page(text, profile.reading)
-    options = {name: sample.scoring[name] for name in ("level", "hyphens") if name in sample.scoring}
-    return read_page_text(text, **options)  # type: ignore[arg-type]
+        return dinglehopper_page(source, profile.reading)
+    options = _options(sample)
+    # The text of an answer that has a source was read from it, without options.
+    return read_page_text(source, **options) if options or not prediction.source else prediction.text
 
 
-@functools.lru_cache(maxsize=64)
-def _reference(file: str, digest: str, page: int, encoding: str) -> str:
-    return _pages(Path(file), read_data(Path(file)), encoding)[page].text
+def _options(sample: Sample) -> dict[str, Any]:
+    """How the readings of a sample differ from the usual one."""
+    usual = {"level": "line", "hyphens": "keep"}
+    return {name: value for name in usual if (value := sample.scoring.get(name, usual[name])) != usual[name]}
+
+
+def _truth(sample: Sample, **options: str) -> PageText:
+    truth = sample.truth
+    return _read_truth(truth["file"], truth["sha256"], truth.get("encoding", ""), **options)[int(truth.get("page", 0))]
+
+
+@functools.lru_cache(maxsize=4)
+def _read_truth(file: str, digest: str, encoding: str, **options: str) -> list[PageText]:
+    """The pages of a file of this digest: a page is asked for to be scored, and by diagnostics."""
+    return _pages(Path(file), read_data(Path(file)), encoding, **options)
 
 
 def reference_text(sample: Sample) -> str:
     """The ground truth of a page as text, by the rules of Loupe."""
-    truth = sample.truth
-    return _reference(truth["file"], truth["sha256"], int(truth.get("page", 0)), truth.get("encoding", ""))
+    return _truth(sample).text
 
 
 def conclude(scores: Sequence[SampleScores]) -> Conclusion:
