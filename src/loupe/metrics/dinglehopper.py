@@ -60,7 +60,7 @@ def unit_errors(prediction: Sequence[str], reference: Sequence[str]) -> tuple[in
 
 
 def differences(prediction: Sequence[str], reference: Sequence[str]) -> Counter[tuple[str, str]]:
-    """How often each unit of the reference was read as which; "" on one side is a gap.
+    """Counts of units of the reference and what each was read as; "" on one side is a gap.
 
     The alignment is rapidfuzz's; where several are shortest, the counts depend on it.
     """

@@ -47,7 +47,7 @@ def isri_character_errors(prediction: str, reference: str) -> tuple[int, int]:
 
 
 class Piece(NamedTuple):
-    """What stands between two matched stretches: places in the reference and the prediction."""
+    """A stretch without a match: its place in the reference and in the prediction."""
 
     reference: slice
     prediction: slice

@@ -165,7 +165,7 @@ PROFILES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Confusions:
-    """How often which unit of the reference was read as which; "" is a gap.
+    """Counts of units of the reference and what each was read as; "" is a gap.
 
     `pairs`: single units, aligned one by one. `runs`: each stretch of edits without a hit between, whole.
     """

@@ -90,7 +90,7 @@ def _parser(*, huge: bool) -> etree.XMLParser:
 
 
 def _parse_large(data: bytes) -> etree._Element:
-    """What libxml2 refuses by default, for its depth or size or because it is broken."""
+    """Parse a document that libxml2 refuses by default: deep, large or broken."""
     try:
         root = etree.fromstring(data, _parser(huge=True))
     except etree.XMLSyntaxError as error:

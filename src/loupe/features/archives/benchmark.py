@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from loupe.errors import DatasetError, UsageError
 from loupe.files.foreign import is_inside, plain_file, read_data, real_path
-from loupe.metrics import rate, rate_of_sums
+from loupe.metrics.edit import rate, rate_of_sums
 from loupe.metrics.flexible_accuracy import bag_of_words_error
 from loupe.metrics.text_profiles import PROFILES, Page, TextProfile, confusions
 from loupe.transcripts.page import Hyphens, Level, PageText
@@ -227,7 +227,7 @@ def _answer_page(prediction: Prediction, sample: Sample, profile: TextProfile) -
 
 
 def _options(sample: Sample) -> dict[str, Any]:
-    """How the readings of a sample differ from the usual one."""
+    """Options of the reading that differ from the usual ones."""
     usual = {"level": "line", "hyphens": "keep"}
     return {name: value for name in usual if (value := sample.scoring.get(name, usual[name])) != usual[name]}
 

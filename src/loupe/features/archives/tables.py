@@ -1,4 +1,4 @@
-"""What was read as what, as tables below a result: characters in the units of the profile, and whole stretches."""
+"""Tables of confusions below a result: characters in the units of the profile, and whole stretches."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from loupe.results.sections import Section
+from loupe.results.tables.record import Table
 from loupe.types import Result
 
 _ROWS = 15
 
 
-def confusion_tables(result: Result) -> Iterator[Section]:
+def confusion_tables(result: Result) -> Iterator[Table]:
     """Yield the most frequent confusions of a result that has them."""
     figures = result.figures or {}
     for name, title in (("confusions", "Read as"), ("confused_runs", "Read as, whole stretches")):
         rows, total = figures.get(name), figures.get(f"{name}_in_all")
         if isinstance(rows, list) and rows and isinstance(total, int):
-            yield Section(
+            yield Table(
                 title=title,
                 header=("ground truth", "read as", "times", "of all"),
                 rows=[_row(row, total) for row in rows[:_ROWS]],

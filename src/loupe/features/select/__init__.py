@@ -10,5 +10,5 @@ HOOKS = {
         "select": "Your documents: Rank vision models and text models on documents of one type.",
     },
     "local_tables": {"select": "loupe.features.select.serving:LOCAL_TABLE"},
-    "review_targets": {"select": "loupe.features.select.review"},
+    "review_targets": {"select": "loupe.features.select.review_target"},
 }
