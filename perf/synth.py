@@ -13,13 +13,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from loupe.data.bounds import bound_process
 from loupe.features.synth.choosing import Choice, sample_of
 from loupe.features.synth.degradations import DEGRADATIONS
 from loupe.features.synth.page import Page, Setting
 from loupe.features.synth.texts import Prose
 from loupe.features.synth.tracks import TRACKS
 from loupe.features.synth.typeset.drawing import draw
+from loupe.workers.limits import bound_process
 
 GOALS = {"clean": 15.0, "degraded": 6.0}
 PAGES, CORES = 40, 2

@@ -17,9 +17,9 @@ from loupe.benchmarks.folders.own.folder_files import find_documents
 from loupe.benchmarks.folders.own.starting import Beginning, begin, unlisted_files
 from loupe.cli import main
 from loupe.data import bounded
-from loupe.data.bounds import max_memory
 from loupe.data.pages import page_size
 from loupe.errors import UsageError, WriteError
+from loupe.workers.limits import max_memory
 from tests.support.command_line import loupe
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import os
 import resource
 import shutil
@@ -16,12 +15,11 @@ from pathlib import Path
 import pytest
 
 import loupe
-from loupe.data import bounded
-from loupe.data.bounds import max_memory, too_much_or_crash, why_it_ended
+from loupe.data import bounded, page_drawing
 from loupe.data.pages import ink_fraction, load_page, page_size, thumbnail
-from loupe.engines.workers.resources import readers
 from loupe.errors import PageError
 from loupe.types import PackedImage, PageSource, PdfPage
+from loupe.workers.limits import max_memory, readers, too_much_or_crash, why_it_ended
 from tests.engines.test_isolation import children
 from tests.support.bombs import BOMBS, IMPOSTORS, plant
 from tests.support.pages import draw_page, write_pdf
@@ -229,7 +227,7 @@ def test_the_reader_keeps_the_folder_that_it_starts_in_off_its_path(
 
 def test_a_process_that_holds_too_much_ends_itself_where_the_system_does_not_see_to_it() -> None:
     program = (
-        "import threading; from loupe.data.bounds import watch_memory\n"
+        "import threading; from loupe.workers.limits import watch_memory\n"
         "threading.Thread(target=watch_memory, args=(200_000_000,), daemon=True).start()\n"
         "held = []\n"
         "while True: held.append(bytearray(b'x' * 10_000_000))"
@@ -253,16 +251,15 @@ def test_a_signal_to_the_whole_job_leaves_the_reader_to_its_parent(number: signa
     page_size(page)
     assert bounded._READER._process is not None
     reader = bounded._READER._process
-    reader.send_signal(number)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        reader.wait(timeout=0.3)
+    os.kill(reader.pid, number)
+    assert reader.exit_code(0.3) is None
     assert page_size(page)[0] == 700
     assert bounded._READER._process is reader
 
 
 def test_a_folder_that_cannot_be_entered_costs_no_page_with_a_whole_path(tmp_path: Path) -> None:
     page = draw_page(tmp_path / "page.png")
-    order = bounded.Order("page_size", (page,), {}, str(tmp_path / "gone"))
+    order = bounded.Order(page_drawing.page_size, (page,), {}, str(tmp_path / "gone"))
     assert bounded._READER.ask(order, "page")[0] == 700
 
 
@@ -289,11 +286,11 @@ def test_a_reader_that_cannot_be_started_is_an_error_of_its_page_and_the_next_pa
 @LINUX
 def test_a_lower_limit_of_the_user_stands_and_seconds_are_given_anew_for_each_page() -> None:
     program = (
-        "import resource as r\nfrom loupe.data import bounds\n"
-        "r.setrlimit(r.RLIMIT_DATA, (1 << 30, r.RLIM_INFINITY)); bounds.bound_process()\n"
+        "import resource as r\nfrom loupe.workers import limits\n"
+        "r.setrlimit(r.RLIMIT_DATA, (1 << 30, r.RLIM_INFINITY)); limits.bound_process()\n"
         "print(r.getrlimit(r.RLIMIT_DATA)[0] == 1 << 30)\n"
-        "bounds.lower_limit(r.RLIMIT_CPU, 5); bounds.bound_seconds()\n"
-        "print(r.getrlimit(r.RLIMIT_CPU)[0] >= bounds.SECONDS)"
+        "limits.lower_limit(r.RLIMIT_CPU, 5); limits.bound_seconds()\n"
+        "print(r.getrlimit(r.RLIMIT_CPU)[0] >= limits.SECONDS)"
     )
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]

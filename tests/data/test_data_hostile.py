@@ -20,14 +20,15 @@ import pytest
 from PIL import Image
 
 from loupe.data import bounded
-from loupe.data.bounds import max_memory, too_much_memory
 from loupe.data.hub.archives import pack, unpack, unzip
 from loupe.data.hub.manifest import NAME
 from loupe.data.packed import open_zip, read_member, read_packed
 from loupe.data.parquet import row_count, rows
+from loupe.data.parquet_reading import parquet_rows
 from loupe.errors import DatasetError, LoupeError, PageError
 from loupe.files.folder import Folder
 from loupe.types import PackedImage
+from loupe.workers.limits import max_memory, too_much_memory
 from tests.support.command_line import loupe, make_folder
 
 
@@ -92,8 +93,8 @@ def test_a_reading_that_was_given_up_goes_on_at_its_row_group(tmp_path: Path) ->
     pq.write_table(pa.table({"text": [str(row) for row in range(100)]}), path, row_group_size=30)
     for first in (0, 29, 30, 31, 89, 90, 99):
         bounded._READER.close()
-        assert bounded.ask("parquet_rows", path, ["text"], first)[0] == {"text": str(first)}
-    assert bounded.ask("parquet_rows", path, ["text"], 100) == []
+        assert bounded.ask(parquet_rows, path, ["text"], first)[0] == {"text": str(first)}
+    assert bounded.ask(parquet_rows, path, ["text"], 100) == []
 
 
 def test_a_column_nested_sixty_deep_is_refused(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_every_value_has_its_own_type_in_this_process_and_through_the_one_with_l
     wanted = pq.read_table(tmp_path / "a.parquet").to_pylist()
     (row,) = rows(tmp_path / "a.parquet", list(values))
     program = (
-        "import sys; from pathlib import Path; from loupe.data.bounds import bound_process\n"
+        "import sys; from pathlib import Path; from loupe.workers.limits import bound_process\n"
         "from loupe.data.parquet import rows\n"
         "bound_process(); print(repr([dict(row) for row in rows(Path(sys.argv[1]), sys.argv[2:])]), end='')"
     )

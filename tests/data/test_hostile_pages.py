@@ -93,7 +93,7 @@ def test_a_reader_that_is_killed_costs_its_own_page(tmp_path: Path, monkeypatch:
             return error, (await reader.encode(page, rule)).data
 
     error, data = asyncio.run(run())
-    assert "bomb.pdf: cannot be decoded: the engine process died (signal 11, SIGSEGV)" in str(error)
+    assert "bomb.pdf: cannot be decoded: the worker process died (SIGSEGV)" in str(error)
     assert data == encode(good(tmp_path), parse_rule("fit2048")).data
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from loupe.engines.workers.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, MissingToolError, RejectedError
 from loupe.types import Output, Request
+from loupe.workers.pool import WorkerPool, worker_pool
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,11 +65,11 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("prompt", "what"), [("segfault", "signal 11, SIGSEGV"), ("exit", "exit code 7")])
+@pytest.mark.parametrize(("prompt", "what"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
 def test_a_crash_is_an_error_of_its_page_alone(prompt: str, what: str) -> None:
     error, after = one(prompt)
     assert isinstance(error, EngineError)
-    assert error.message == f"the engine process died ({what}) on this page"
+    assert error.message == f"the worker process died ({what}) on this page"
     assert after.text == "read p"
 
 

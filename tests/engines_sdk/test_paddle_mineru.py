@@ -74,7 +74,7 @@ def test_a_crash_a_hang_and_an_error_cost_one_page(
     stand_in.put("paddleocr", "paddleocr-vl-sdk")
     pages = [blank_page(tmp_path / f"{name}.png") for name in ("bad", "good")]
     for action, kind, message in (
-        ("crash", EngineError, r"the engine process died \(signal 11, SIGSEGV\) on this page"),
+        ("crash", EngineError, r"the worker process died \(SIGSEGV\) on this page"),
         ("hang", EngineTimeoutError, "no answer within 2 s"),
         ("raise", EngineError, "RuntimeError: cannot read bad"),
     ):

@@ -56,7 +56,7 @@ MAY_WRITE = {
 }
 
 #: Packages that read data of other people, and where they may open files by themselves, and why.
-READ_DATA = ("benchmarks", "data", "engines", "features", "pipeline")
+READ_DATA = ("benchmarks", "data", "engines", "features", "pipeline", "workers")
 MAY_READ = {
     "features/size/models_and_cards.py": "a file of the package",
     "benchmarks/shared/equations/rendering/renderer.py": "a file of the package",
@@ -69,7 +69,7 @@ MAY_READ = {
     "data/rasters.py": "looks at what stands there first",
     "data/trust.py": "the user's settings",
     "features/embed/vectors.py": "looks at what stands there first",
-    "engines/workers/resources.py": "files of the system",
+    "workers/limits.py": "files of the system",
     "engines/shared/local_settings.py": "looks at what stands there first",
     "features/example/command.py": "a file of the package",
     "features/example/made_up_models.py": "a file of the package",

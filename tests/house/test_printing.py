@@ -33,7 +33,7 @@ CHILDREN = {
     SOURCE / place
     for place in (
         "features/example/extract.py",
-        "engines/workers/worker.py",
+        "workers/child.py",
         "pipeline/benchmark_check.py",
         "scoring/child.py",
         "web/page_worker.py",

@@ -21,14 +21,15 @@ SOURCE = Path(loupe.__file__).parent
 FIRST_REPLIES = """
 import os, sys, threading
 import msgspec
-from loupe.scoring.child import Reply, frame
-from loupe.scoring.process import Process, Worker
+from loupe.scoring.child import Scored
+from loupe.scoring.process import LocalLine, Worker
+from loupe.workers.child import frame
 from loupe.types import SampleScores, Score
 
 sys.setswitchinterval(1e-6)
 scores = SampleScores(sample="a", scores=(Score(measure="m", counts=(1.0,)),))
-reply = frame(msgspec.msgpack.encode(Reply(scores=scores)))
-workers = [Worker(Process()) for _ in range(4)]
+reply = frame(msgspec.msgpack.encode(Scored(scores=scores)))
+workers = [Worker(LocalLine()) for _ in range(4)]
 
 
 def first_replies():

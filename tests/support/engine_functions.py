@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from loupe.data.rasters import open_image
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, MissingToolError, RejectedError
 from loupe.types import Output, PdfPage, Request
+from loupe.workers.child import Loaded
 
 
 def load(**settings: Any) -> Loaded:

@@ -149,7 +149,7 @@ def verify(names: tuple[str, ...], json: bool, plain: bool) -> None:
     """
     from loupe.data.hub.manifest import check, read_manifest
     from loupe.data.hub.origin import origin_of
-    from loupe.engines.workers.resources import cores
+    from loupe.workers.limits import cores
 
     roots = [_root(name) for name in names] or _here()
     if not roots:

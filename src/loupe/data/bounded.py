@@ -1,8 +1,8 @@
-"""Reading other people's pages and data files in a process with limits: the side of the one who asks.
+"""Reading other people's pages and data files in a process with limits.
 
-`ask` does a task of `loupe.data.tasks` in this process where it has limits of its own, else in a child that is started
-with the first task and kept. One that dies, hangs or eats memory costs the page that it was asked about; the next task
-gets a fresh one. Nothing that comes back is unpickled. The child ends when this process does, however that goes.
+`ask` calls a function in this process where it has limits of its own, else in a child that is started with the first
+task and kept. One that dies, hangs or eats memory costs the page that it was asked about; the next task gets a fresh
+one. Nothing that comes back is unpickled. The child ends when this process does, however that goes.
 """
 
 from __future__ import annotations
@@ -10,25 +10,23 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-import socket
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 import msgspec
 
 import loupe.errors
-from loupe.data.bounds import SECONDS, TOO_LONG, is_bounded, max_pixels, why_it_ended
-from loupe.data.messages import HEAD, frame
-from loupe.data.native_values import untagged
+from loupe.data.native_values import tagged, untagged
 from loupe.errors import LoupeError, PageError
 from loupe.helpers import environment
-from loupe.python_process import python_command
 from loupe.typed import msgpack_decoder
 from loupe.types import DocumentPage, PackedImage
+from loupe.workers.child import HEAD, Reply, Start, frame
+from loupe.workers.limits import SECONDS, TOO_LONG, is_bounded, max_pixels, too_much_memory, why_it_ended
+from loupe.workers.process import Process
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -43,16 +41,20 @@ _LARGEST_REPLY: Final = 1 << 30
 _NO_PROCESS: Final = "no process can be started to read it"
 
 
-class Order(msgspec.Struct):
-    """A task, and the folder that relative paths start from."""
+Parameters = ParamSpec("Parameters")
+Value = TypeVar("Value")
 
-    task: str
+
+class Order(msgspec.Struct):
+    """A function, what it is called with, and the folder that relative paths start from."""
+
+    task: Callable[..., Any]
     arguments: tuple[Any, ...]
     options: dict[str, Any]
     folder: str
 
 
-class Reply(msgspec.Struct):
+class Found(msgspec.Struct):
     """What came of a task: a value, the size of an RGB picture whose pixels follow, or an error with its class."""
 
     value: Any = None
@@ -62,16 +64,18 @@ class Reply(msgspec.Struct):
     hint: str = ""
 
 
-def ask(task: str, *arguments: Any, **options: Any) -> Any:
-    """The value of a task of `loupe.data.tasks`; the first argument is what it reads. Raises what it raises, PageError
-    where it takes too much memory or time, or breaks its reader."""
-    if is_bounded():
-        # What tasks.py reads with asks here in turn (a page in a parquet file), so neither can import the other first.
-        from loupe.data.tasks import perform
+def ask(task: Callable[Parameters, Value], *arguments: Parameters.args, **options: Parameters.kwargs) -> Value:
+    """Call a function of a module, whose first argument is what it reads, and return its value.
 
-        return perform(task, arguments, options)
+    Raises what it raises, PageError where it takes too much memory or time, or breaks its reader.
+    """
+    if is_bounded():
+        try:
+            return task(*arguments, **options)
+        except MemoryError:
+            raise PageError(f"{name_of(arguments[0])} {too_much_memory()}") from None
     with _READER.lock:
-        return _READER.ask(Order(task, arguments, options, _folder()), name_of(arguments[0]))
+        return cast(Value, _READER.ask(Order(task, arguments, options, _folder()), name_of(arguments[0])))
 
 
 def _folder() -> str:
@@ -99,8 +103,8 @@ class _Reader:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._owner = 0
-        self._process: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self._process: Process | None = None
+        self._greeting = b""
 
     def ask(self, order: Order, name: str) -> Any:
         """The answer of the child, or of a second one where the first was dead before it took the task."""
@@ -115,16 +119,15 @@ class _Reader:
 
     def close(self) -> None:
         """End the child and leave nothing behind; one of a process that this was forked from is not ours to end."""
-        if self._socket is not None:
-            self._socket.close()
         if self._process is not None and self._owner == os.getpid():
-            self._process.kill()
-            self._process.wait()
-        self._process = self._socket = None
+            self._process.close()
+        elif self._process is not None:
+            self._process.socket.close()
+        self._process = None
 
     def _ask(self, order: Order, name: str) -> Any:
         try:
-            connection = self._opened()
+            process = self._opened()
         except OSError as error:
             self.close()
             raise PageError(
@@ -133,68 +136,67 @@ class _Reader:
         taken = whole = False
         try:
             deadline = time.monotonic() + SECONDS
-            self._send(connection, pickle.dumps(order))
-            taken = self._frame(connection, deadline) == b""
-            reply = msgpack_decoder(Reply, untagged).decode(self._frame(connection, deadline))
-            value = self._picture(connection, reply.size, deadline) if reply.size else reply.value
+            process.socket.settimeout(SECONDS)
+            process.socket.sendall(self._greeting + frame(pickle.dumps(order)))
+            if self._greeting and msgpack_decoder(Reply).decode(self._frame(deadline)).error:
+                raise EOFError
+            self._greeting = b""
+            taken = self._frame(deadline) == b""
+            found = msgpack_decoder(Found, untagged).decode(self._frame(deadline))
+            value = self._picture(found.size, deadline) if found.size else found.value
             whole = True
         except TimeoutError:
             raise PageError(f"{name} {TOO_LONG}") from None
         except (EOFError, OSError):
             if not taken:
                 raise _ReaderLostError from None
-            raise PageError(f"{name} {self._death()}") from None
+            code = process.exit_code(2)
+            how = "breaks its reader" if code is None else why_it_ended(code)
+            raise PageError(f"{name} {how}") from None
         except msgspec.MsgspecError:
             raise PageError(f"{name} breaks its reader") from None
         finally:
             # Nobody waits any more for what it does now.
             if not whole:
                 self.close()
-        if reply.error:
-            raise as_error(reply)
+        if found.error:
+            kind = getattr(loupe.errors, found.kind, None)
+            known = kind if isinstance(kind, type) and issubclass(kind, LoupeError) else PageError
+            raise known(found.error, hint=found.hint)
         return value
 
-    def _opened(self) -> socket.socket:
-        if self._socket is None or self._owner != os.getpid():
+    def _opened(self) -> Process:
+        if self._process is None or self._owner != os.getpid():
             self.close()
             max_pixels()  # the process would end with what is wrong with the limit, and nobody would hear it
-            self._socket, theirs = socket.socketpair()
+            # In the group of its parent, so that what ends that ends it too. Any thread of it may ask.
+            self._process = Process(environment("loupe") | _SETTINGS, group=False)
             self._owner = os.getpid()
-            with theirs:
-                # In the group of its parent, so that what ends that ends it too.
-                self._process = subprocess.Popen(
-                    python_command("loupe.data.bounded_child", theirs.fileno()),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env=environment("loupe") | _SETTINGS,
-                    pass_fds=[theirs.fileno()],
-                )
-        return self._socket
+            start = Start(factory=f"{__name__}:Tasks", bounded=True, timed=True, tied=False)
+            self._greeting = frame(msgspec.msgpack.encode(start))
+        return self._process
 
-    def _send(self, connection: socket.socket, message: bytes) -> None:
-        connection.settimeout(SECONDS)
-        connection.sendall(frame(message))
-
-    def _frame(self, connection: socket.socket, deadline: float) -> bytearray:
-        (size,) = HEAD.unpack(self._read(connection, HEAD.size, deadline))
+    def _frame(self, deadline: float) -> bytearray:
+        (size,) = HEAD.unpack(self._read(HEAD.size, deadline))
         if size > _LARGEST_REPLY:
             raise EOFError
-        return self._read(connection, size, deadline)
+        return self._read(size, deadline)
 
-    def _picture(self, connection: socket.socket, size: tuple[int, int], deadline: float) -> Image:
+    def _picture(self, size: tuple[int, int], deadline: float) -> Image:
         from PIL import Image as Pillow
 
         width, height = size
         if width * height > max_pixels():
             raise EOFError
         picture = Pillow.new("RGB", size)
-        for top, rows in strips(size):
-            pixels = self._read(connection, 3 * width * rows, deadline)
+        for top, rows in _strips(size):
+            pixels = self._read(3 * width * rows, deadline)
             picture.paste(Pillow.frombytes("RGB", (width, rows), pixels), (0, top))
         return picture
 
-    def _read(self, connection: socket.socket, size: int, deadline: float) -> bytearray:
+    def _read(self, size: int, deadline: float) -> bytearray:
+        assert self._process is not None
+        connection = self._process.socket
         data = bytearray(size)
         view, done = memoryview(data), 0
         while done < size:
@@ -205,25 +207,55 @@ class _Reader:
             done += count
         return data
 
-    def _death(self) -> str:
-        assert self._process is not None
+
+class Tasks:
+    """The child's side: it calls what an order names, and answers with its value."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, str] = {}
+
+    def answers(self, order: bytes) -> Iterator[bytes | memoryview]:
+        """The value, or the error; behind the size of a picture its pixels, in strips."""
+        from PIL.Image import Image
+
+        name, picture = "the page", None
         try:
-            return why_it_ended(self._process.wait(timeout=2))
-        except subprocess.TimeoutExpired:
-            return "breaks its reader"
+            task: Order = pickle.loads(order)
+            name = name_of(task.arguments[0])
+            _enter(task.folder)
+            value = task.task(*task.arguments, **task.options)
+            picture = value if isinstance(value, Image) else None
+            answer = msgspec.msgpack.encode(Found(size=picture.size) if picture else Found(value=tagged(value)))
+        except LoupeError as error:
+            answer = _error(error.message, type(error).__name__, error.hint)
+        except MemoryError:
+            answer = _error(f"{name} {too_much_memory()}")
+        except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this page
+            answer = _error(f"{name} cannot be read ({type(error).__name__}: {error})")
+        yield answer
+        if picture is not None:
+            for top, rows in _strips(picture.size):
+                yield memoryview(picture.crop((0, top, picture.width, top + rows)).tobytes())
 
 
-def strips(size: tuple[int, int]) -> Iterator[tuple[int, int]]:
+def _enter(folder: str) -> None:
+    """Go to the parent's folder; where that cannot be entered, no relative path leads anywhere."""
+    try:
+        os.chdir(folder)
+    except OSError:
+        os.chdir("/")
+
+
+def _error(message: str, kind: str = "", hint: str = "") -> bytes:
+    """An error as it travels: on one line, and without what cannot be encoded."""
+    plain, advice = (" ".join(text.encode(errors="replace").decode().split())[:2000] for text in (message, hint))
+    return msgspec.msgpack.encode(Found(error=plain, kind=kind, hint=advice))
+
+
+def _strips(size: tuple[int, int]) -> Iterator[tuple[int, int]]:
     """The parts in which a picture travels, so that it is never there twice: where each starts, and its rows."""
     rows = max(1, _STRIP_PIXELS // max(1, size[0]))
     return ((top, min(rows, size[1] - top)) for top in range(0, size[1], rows))
-
-
-def as_error(reply: Reply) -> LoupeError:
-    """The error that was raised in the child: one of Loupe's as itself, any other as PageError."""
-    kind = getattr(loupe.errors, reply.kind, None)
-    known = kind if isinstance(kind, type) and issubclass(kind, LoupeError) else PageError
-    return known(reply.error, hint=reply.hint)
 
 
 _READER = _Reader()

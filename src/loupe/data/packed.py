@@ -128,7 +128,7 @@ def _read_parquet(source: PackedImage) -> bytes:
     number, _, column = source.member.partition("/")
     if not (number.isdecimal() and column):
         raise PageError(f"{packed_name(source)}: a member of a parquet file is named ROW/COLUMN")
-    return bytes(ask("parquet_cell", source, int(number), column))
+    return bytes(ask(parquet_cell, source, int(number), column))
 
 
 def parquet_cell(source: PackedImage, row: int, column: str) -> bytes:

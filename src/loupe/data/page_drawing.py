@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loupe.data.bounded import name_of
-from loupe.data.bounds import max_pixels
 from loupe.data.packed import packed_name, read_packed
 from loupe.data.rasters import (
     allow_large,
@@ -28,6 +27,7 @@ from loupe.data.rasters import (
 from loupe.data.variants import SCAN_LONGEST, is_quarter_turn, is_turned, made_worse, turned
 from loupe.errors import PageError
 from loupe.types import PackedImage, PageSource, PdfPage, TiffPage
+from loupe.workers.limits import max_pixels
 
 if TYPE_CHECKING:
     import numpy as np

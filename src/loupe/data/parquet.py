@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loupe.data.bounded import ask
+from loupe.data.parquet_reading import parquet_facts, parquet_rows
 from loupe.errors import DatasetError
 from loupe.types import PackedImage
 
@@ -38,12 +39,12 @@ def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> Iterator[Row]:
     Raises DatasetError if a file is missing, broken or has no such column.
     """
     for file in _files(path):
-        there, _ = ask("parquet_facts", file)
+        there, _ = ask(parquet_facts, file)
         missing = [name for name in columns if name.partition(".")[0] not in there]
         if missing:
             raise DatasetError(f"{file}: has no column {missing[0]!r}", hint=f"its columns: {', '.join(there)}")
         number = 0
-        while some := ask("parquet_rows", file, list(columns), number):
+        while some := ask(parquet_rows, file, list(columns), number):
             for values in some:
                 yield Row(values, file, number)
                 number += 1
@@ -51,13 +52,12 @@ def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> Iterator[Row]:
 
 def columns_of(path: Path | Sequence[Path]) -> list[str]:
     """The names of the top columns of the (first) file."""
-    names: list[str] = ask("parquet_facts", _files(path)[0])[0]
-    return names
+    return ask(parquet_facts, _files(path)[0])[0]
 
 
 def row_count(path: Path | Sequence[Path]) -> int:
     """How many rows there are, from the footers alone."""
-    return sum(int(ask("parquet_facts", file)[1]) for file in _files(path))
+    return sum(ask(parquet_facts, file)[1] for file in _files(path))
 
 
 def find_shards(root: Path, *splits: str) -> list[Path]:

@@ -1,7 +1,7 @@
 """Image files: the one place that opens them, by their content, and turns what they hold into upright RGB.
 
 Conversion rules: docs/protocols/engines.md#images (RGB, alpha over white, EXIF orientation applied). Decoders are C
-code and files are other people's, so this runs in bounded processes only (`loupe.data.bounds`); `header` may run
+code and files are other people's, so this runs in bounded processes only (`loupe.workers.limits`); `header` may run
 anywhere. Everything that cannot be read raises PageError with one line that names the file.
 """
 
@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from loupe.data.bounds import ALLOW_LARGE, max_pixels
 from loupe.data.foreign_kinds import why_not_an_image
 from loupe.data.tiff_pages import MOST_PAGES, beginning_with, pages_of
 from loupe.errors import PageError
+from loupe.workers.limits import ALLOW_LARGE, max_pixels
 
 if TYPE_CHECKING:
     import numpy as np

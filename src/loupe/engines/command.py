@@ -25,13 +25,13 @@ from loupe.engines.pages.page_reader import PageReader, page_file, page_reader, 
 from loupe.engines.pages.whole_documents import Conversions, Document, conversions, told_apart
 from loupe.engines.registry import Profile
 from loupe.engines.shared.foreign_formats import error_reply
-from loupe.engines.workers.programs import OUTPUT_LIMIT, run_program
 from loupe.errors import EngineError, MissingToolError, NoAnswerError, PageError, ProfileError
 from loupe.files.folder import Folder
 from loupe.files.foreign import decode_text
 from loupe.files.scratch import scratch_folder
 from loupe.helpers import PASS_ON, for_own_program, said_by
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
+from loupe.workers.programs import OUTPUT_LIMIT, run_program
 
 ARGUMENT = "command"
 _KNOWN = ("image", "pdf", "page", "output", "prompt", "text")

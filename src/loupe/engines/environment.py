@@ -21,12 +21,12 @@ from loupe.engines.environments.speech import ForeignInterpreter, Page, Start
 from loupe.engines.pages.page_reader import PageReader, page_file, page_reader, single_page
 from loupe.engines.pages.whole_documents import Conversions, Document, conversions
 from loupe.engines.shared.model_names import from_anywhere
-from loupe.engines.workers.isolation import WorkerPool, interpreter_pool
-from loupe.engines.workers.resources import cores, memory_share
 from loupe.errors import EngineError, EngineUnavailableError, MissingToolError, PageError, RejectedError, word
 from loupe.files.scratch import scratch_folder
 from loupe.helpers import for_children
 from loupe.types import Engine, Output, PageSource, PdfPage, Request
+from loupe.workers.limits import cores, memory_share
+from loupe.workers.pool import WorkerPool, interpreter_pool
 
 _FORMATS = frozenset({"PNG", "JPEG"})
 #: Where libraries look how many threads they may start; they look when they are imported.

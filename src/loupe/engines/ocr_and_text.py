@@ -19,8 +19,8 @@ from loupe.engines import openai
 from loupe.engines.adapters.steps import apply_adapters
 from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.registry import Profile, engine_module, load_profile
-from loupe.engines.workers.resources import cores
 from loupe.types import Engine, Output, Request
+from loupe.workers.limits import cores
 
 #: `-e ocr_and_text:OCR`
 ARGUMENT = "ocr"

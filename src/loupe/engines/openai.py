@@ -34,9 +34,9 @@ from loupe.engines.chat.settings import Settings
 from loupe.engines.pages.page_images import parse_rule
 from loupe.engines.pages.page_reader import page_reader
 from loupe.engines.shared.redaction import Redaction
-from loupe.engines.workers.resources import keep_freed_memory
 from loupe.errors import UsageError
 from loupe.types import Engine
+from loupe.workers.limits import keep_freed_memory
 
 #: `-e openai:MODEL`
 ARGUMENT = "model"

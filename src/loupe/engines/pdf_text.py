@@ -15,11 +15,11 @@ import msgspec
 
 from loupe.engines.pages.page_reader import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
-from loupe.engines.workers.isolation import worker_pool
-from loupe.engines.workers.resources import cores
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError, RejectedError
 from loupe.types import Engine, Output, PdfPage, Request
+from loupe.workers.child import Loaded
+from loupe.workers.limits import cores
+from loupe.workers.pool import worker_pool
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage

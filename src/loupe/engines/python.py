@@ -22,12 +22,12 @@ import msgspec
 from loupe.data.digests import short_digest
 from loupe.data.python_file import load_python_file
 from loupe.engines.registry import Profile
-from loupe.engines.workers.isolation import worker_pool
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, UsageError
 from loupe.files.foreign import real_path
 from loupe.helpers import for_own_program
 from loupe.types import Engine, Output, Request
+from loupe.workers.child import Loaded
+from loupe.workers.pool import worker_pool
 
 ARGUMENT = "function"
 

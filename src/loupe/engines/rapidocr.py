@@ -23,12 +23,12 @@ from loupe.data.extras import install_hint
 from loupe.engines.pages.page_reader import single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.placed_text import PlacedLine, Quad, page_text, placed_line
-from loupe.engines.workers.isolation import worker_pool
-from loupe.engines.workers.resources import cores, processes
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import MissingToolError
 from loupe.helpers import for_children
 from loupe.types import Engine, Output, Request
+from loupe.workers.child import Loaded
+from loupe.workers.limits import cores, processes
+from loupe.workers.pool import worker_pool
 
 if TYPE_CHECKING:
     import numpy as np

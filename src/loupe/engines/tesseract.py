@@ -20,12 +20,12 @@ import msgspec
 from loupe.engines.pages.page_reader import page_file, page_reader, single_page
 from loupe.engines.registry import PLAIN_TEXT, Profile
 from loupe.engines.shared.placed_text import PlacedLine, placed_line
-from loupe.engines.workers.programs import run_program
-from loupe.engines.workers.resources import cores
 from loupe.errors import EngineError, MissingToolError
 from loupe.helpers import environment as helper_environment
 from loupe.helpers import said_by
 from loupe.types import Engine, Output, Request
+from loupe.workers.limits import cores
+from loupe.workers.programs import run_program
 
 #: What every build of Tesseract reads; other formats are handed over as PNG.
 _FORMATS = frozenset({"PNG", "JPEG"})

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
-import pickle
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from loupe.data.messages import HEAD, frame
+from loupe.benchmarks.registry import load_benchmark
 from loupe.data.user_folders import cache_folder, why_not_kept
-from loupe.errors import PageError, WriteError
+from loupe.errors import EngineError, PageError, WriteError, cannot_write, is_refusal
 from loupe.helpers import for_children
-from loupe.python_process import python_command
 from loupe.types import Division, Engine, Output, PageSource, PdfPage, Request, Sample
+from loupe.workers.child import Loaded, Start
+from loupe.workers.pool import OwnInterpreter, WorkerPool
 
 #: Pages that are drawn ahead, for each process: more would only lie about.
 _AHEAD: Final = 8
@@ -31,17 +31,20 @@ class Drawer:
     def __init__(self, benchmark: str) -> None:
         self._benchmark = benchmark
         self._processes = min(_MOST_PROCESSES, os.cpu_count() or 1)
-        self._orders: asyncio.Queue[tuple[Sample, asyncio.Future[str]]] = asyncio.Queue()
-        self._drawn: dict[str, asyncio.Future[str]] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        start = Start(factory=f"{__name__}:load", settings={"benchmark": benchmark}, bounded=True, timed=True)
+        environments = [for_children()] * self._processes
+        self._pool = WorkerPool(OwnInterpreter(start), environments=environments, load_timeout=600)
+        self._begun = False
+        self._drawn: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Drawer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for drawing in self._drawn.values():
+            drawing.cancel()
+        await asyncio.gather(*self._drawn.values(), return_exceptions=True)
+        self._pool.close()
 
     def following(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """The same samples, while those behind them are being drawn."""
@@ -84,65 +87,42 @@ class Drawer:
         if all(_path(image).is_file() for image in sample.images):
             return
         in_cache = any(_path(image).is_relative_to(cache_folder()) for image in sample.images)
-        if not self._tasks and in_cache and (reason := why_not_kept()):
+        if not self._begun and in_cache and (reason := why_not_kept()):
             # Every page would fail for it, one after the other.
             raise WriteError(reason, hint="XDG_CACHE_HOME names the folder of another cache")
-        while len(self._tasks) < self._processes:
-            self._tasks.append(asyncio.create_task(self._work()))
-        self._drawn[sample.id] = asyncio.get_running_loop().create_future()
-        self._orders.put_nowait((sample, self._drawn[sample.id]))
+        self._begun = True
+        self._drawn[sample.id] = asyncio.create_task(self._draw(sample))
+
+    async def _draw(self, sample: Sample) -> None:
+        try:
+            await self._pool.ask(sample, timeout=math.inf)
+        except EngineError as error:
+            raise PageError(f"{sample.id}: cannot be drawn ({error.message})", hint=error.hint) from None
 
     async def _wait_for(self, sample: str) -> None:
         """Return when the pages of a sample are there. Raises PageError or WriteError if they cannot be."""
         drawing = self._drawn.get(sample)
-        if drawing is None:
-            return
-        problem = await asyncio.shield(drawing)
-        if problem.startswith("\0"):
-            number, message, hint = problem[1:].split("\0")
-            raise WriteError(message, hint=hint, number=int(number))
-        if problem:
-            raise PageError(problem)
-        self._drawn.pop(sample, None)
-
-    async def _work(self) -> None:
-        process: Process | None = None
-        try:
-            while True:
-                sample, drawing = await self._orders.get()
-                for last in (False, True):
-                    try:
-                        process = process or await self._started()
-                        problem = await _asked(process, sample)
-                        break
-                    except (OSError, asyncio.IncompleteReadError):
-                        process = None
-                        problem = f"{sample.id}: the process that draws it ended" if last else ""
-                if not drawing.done():
-                    drawing.set_result(problem)
-        finally:
-            if process is not None and process.returncode is None:
-                process.kill()
-                await process.wait()
-
-    async def _started(self) -> Process:
-        command = python_command("loupe.inference.drawing_child")
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=for_children()
-        )
-        assert process.stdin is not None
-        process.stdin.write(frame(self._benchmark.encode()))
-        return process
+        if drawing is not None:
+            await asyncio.shield(drawing)
+            self._drawn.pop(sample, None)
 
 
 def _path(image: PageSource) -> Path:
     return image.path if isinstance(image, PdfPage) else Path(str(image))
 
 
-async def _asked(process: Process, sample: Sample) -> str:
-    """Return why a sample could not be drawn, "" if it was. Raises OSError or IncompleteReadError if the child ends."""
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(frame(pickle.dumps(sample)))
-    await process.stdin.drain()
-    (size,) = HEAD.unpack(await process.stdout.readexactly(HEAD.size))
-    return (await process.stdout.readexactly(size)).decode()
+def load(benchmark: str) -> Loaded:
+    """What draws pages, in a process of the pool."""
+    draw = load_benchmark(benchmark).draw
+    assert draw is not None
+
+    def drawn(sample: Sample) -> str:
+        try:
+            draw(sample)
+        except Exception as error:  # noqa: BLE001  a worker's border: it is the error of this page
+            if isinstance(error, OSError) and is_refusal(error):
+                raise cannot_write(error.filename or "a temporary file", error) from None
+            raise PageError(f"{sample.id}: cannot be drawn ({error or type(error).__name__})") from None
+        return ""
+
+    return Loaded(read=drawn)

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError
 from loupe.explanation import Explanation, FormulaPair
-from loupe.report.drawing_processes import drawers
 from loupe.report.markup import without_surrogates
 from loupe.report.samples import compressed
 from loupe.types import Output
+from loupe.workers.child import Loaded
+from loupe.workers.pool import threaded_pool
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -100,7 +100,7 @@ def _packed_all(pairs: Sequence[tuple[str, FormulaPair]], formulas: Formulas) ->
     """Draw in batches, on all cores; a batch that dies or hangs costs its own drawings."""
     batches = [pairs[start : start + _TOGETHER] for start in range(0, len(pairs), _TOGETHER)]
     workers = max(1, min(os.cpu_count() or 1, len(batches), 16))
-    with drawers("loupe.report.drawn_formulas:load", workers) as pool:
+    with threaded_pool("loupe.report.drawn_formulas:load", workers) as pool:
         futures = [pool.submit(batch, seconds=_SECONDS) for batch in batches]
         for future in futures:
             try:

@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from loupe.engines.adapters.steps import apply_adapters
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError
 from loupe.explanation import Explanation, Fact, JudgedField
-from loupe.report.drawing_processes import drawers
 from loupe.report.judged_fields import packed_fields
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
 from loupe.report.matches import packed_match, packed_page
@@ -29,6 +27,8 @@ from loupe.report.page_layouts import packed_layout
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
 from loupe.report.stored_facts import packed_facts
 from loupe.types import DocumentPage, Output, PackedImage, PageSource, PdfPage, Prediction
+from loupe.workers.child import Loaded
+from loupe.workers.pool import threaded_pool
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -100,7 +100,7 @@ def pack_all(jobs: Iterable[SampleJob], *, total: int, seconds: float = SAMPLE_S
     """Pack samples on all cores, in order; only a few are in memory at a time."""
     workers = 1 if total < _SINGLE else min(os.cpu_count() or 1, 16)
     waiting: deque[tuple[SampleJob, Future[Output]]] = deque()
-    with drawers(PACKER, workers) as pool:
+    with threaded_pool(PACKER, workers) as pool:
         for job in jobs:
             waiting.append((job, pool.submit(job, seconds=seconds)))
             if len(waiting) >= 4 * workers:

@@ -24,7 +24,7 @@ from loupe.benchmarks.registry import load_benchmark
 from loupe.engines.adapters.steps import check_adapters
 from loupe.errors import LoupeError
 from loupe.scoring.batches import BatchSizes
-from loupe.scoring.child import Reply, Start, batch_head
+from loupe.scoring.child import Scored
 from loupe.scoring.digest import score_digest
 from loupe.scoring.process import (
     TICK,
@@ -38,6 +38,7 @@ from loupe.scoring.process import (
 )
 from loupe.scoring.scorer import describe, one_line
 from loupe.types import Prediction, Sample, SampleScores
+from loupe.workers.child import Start
 
 __all__ = ["ScorePool", "score_digest"]
 
@@ -86,7 +87,8 @@ class ScorePool:
         hands: Hands | None = None,
     ) -> None:
         self.benchmark = load_benchmark(benchmark)
-        self._start = Start(benchmark=benchmark, adapters=list(check_adapters(adapters)), memory=_MEMORY)
+        settings = {"benchmark": benchmark, "adapters": list(check_adapters(adapters))}
+        self._start = Start(factory="loupe.scoring.child:Scorer", settings=settings, memory=_MEMORY)
         self._hands = hands or Here()
         self._jobs = jobs
         self._timeout = timeout
@@ -257,7 +259,7 @@ class ScorePool:
             batch = list(islice(jobs, together))
             prepared = False
             try:
-                worker.send([batch_head(len(batch)), *(job.message for job in batch)])
+                worker.send([job.message for job in batch])
                 share = self._preparation(worker) / len(batch)
                 prepared = True
                 for _ in batch:
@@ -290,7 +292,7 @@ class ScorePool:
             return 0.0
         return worker.prepared(timeout=self._timeout, tick=self._tick).seconds
 
-    def _finish(self, job: _Job, reply: Reply, share: float) -> None:
+    def _finish(self, job: _Job, reply: Scored, share: float) -> None:
         self._sizes.learn(reply.seconds + share)
         scores = reply.scores or describe(job.sample, job.prediction, error=reply.error)
         job.future.set_result(scores)

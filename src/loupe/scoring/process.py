@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pickle
 import select
-import signal
-import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import msgspec
 
-from loupe.data.messages import HEAD, frame
-from loupe.engines.workers.resources import cores
 from loupe.helpers import for_children
-from loupe.python_process import python_command
-from loupe.scoring.child import Prepared, Ready, Reply, Start
+from loupe.scoring.child import Prepared, Scored, batch
 from loupe.typed import msgpack_decoder
 from loupe.types import Prediction, Sample
+from loupe.workers.child import HEAD, Reply, Start, frame
+from loupe.workers.limits import cores, how_it_ended
+from loupe.workers.process import Process
 
 #: Seconds between two looks at the pool while waiting for a score.
 TICK = 0.25
@@ -50,22 +47,22 @@ class Line(Protocol):
     """A scoring process and the line to it, wherever it runs. `kill` may be called by any thread, the rest by one."""
 
     def note(self, problem: str) -> None:
-        """Note how its start ended ("": it can score), or what its machine lacks, by which it may be judged."""
+        """How its start ended ("": it can score), or what its machine lacks; the machine may be judged by it."""
 
     def settle(self, start: Start) -> Start:
-        """Settle what to score with, as it is called where the process runs."""
+        """What to score with, as it is called where the process runs."""
 
     def write(self, data: bytes) -> None:
         """Send all of this; if the process is gone, `read` says so after its last answers."""
 
     def read(self, seconds: float) -> bytes | None:
-        """Return what has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
 
     def death(self) -> str:
-        """Return how the process ended, after the end of the line."""
+        """How the process ended, after the end of the line."""
 
     def last_words(self) -> str:
-        """End the process; the end of what it wrote to standard error while it started."""
+        """End the process; the end of what it wrote while it started."""
 
     def kill(self) -> None:
         """End the process and all that its scorers have started, now."""
@@ -91,7 +88,7 @@ class Hands(Protocol):
         """
 
     def most(self) -> int:
-        """The number of processes that there may be just now."""
+        """How many processes there may be just now."""
 
     def pack(self, sample: Sample, prediction: Prediction, lost: str) -> bytes:
         """One sample as it travels; `lost` says how it has cost a worker before. Raises what pickling raises."""
@@ -108,7 +105,7 @@ class Here:
 
     def line(self) -> Line:
         """A new process. Raises OSError where none can be started."""
-        return Process()
+        return LocalLine()
 
     def most(self) -> int:
         """Cores that this process may use."""
@@ -122,20 +119,14 @@ class Here:
         """Every process was closed."""
 
 
-class Process:
+class LocalLine:
     """A scoring process of this machine; `temporary` is its folder for temporary files, if not the usual one."""
 
     def __init__(self, temporary: str = "") -> None:
-        # A process group of its own keeps Ctrl-C on the terminal away from it, also before it can ignore it.
-        self._process = subprocess.Popen(
-            python_command("loupe.scoring.child"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env={**for_children(), **_SINGLE, **({"TMPDIR": temporary} if temporary else {})},
-            process_group=0,
-        )
+        self._process = Process(for_children() | _SINGLE | ({"TMPDIR": temporary} if temporary else {}))
+        self.kill, self.close = self._process.kill, self._process.close
+        self._poll = select.poll()
+        self._poll.register(self._process.socket, select.POLLIN)
 
     def note(self, problem: str) -> None:
         """There is no other machine, so this one is not judged."""
@@ -146,47 +137,26 @@ class Process:
 
     def write(self, data: bytes) -> None:
         """Send all of this; if the process is gone, `read` says so after its last answers."""
-        assert self._process.stdin is not None
-        left = memoryview(data)
-        try:
-            while left:
-                left = left[self._process.stdin.write(left) :]
-        except BrokenPipeError:
-            return
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self._process.socket.sendall(data)
 
     def read(self, seconds: float) -> bytes | None:
-        """Return what has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        return os.read(descriptor, 1 << 18) if poll.poll(seconds * 1000) else None
+        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+        if not self._poll.poll(seconds * 1000):
+            return None
+        try:
+            return self._process.socket.recv(1 << 18)
+        except ConnectionResetError:
+            return b""
 
     def death(self) -> str:
-        """Kill what is left, and return how the process ended: its output is closed, so its exit code is final."""
-        self.kill()
-        code = self._process.wait()
-        return f"scorer died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
+        """How the process ended: its line is closed, so its exit code stands, and only its children are left."""
+        return f"scorer died ({how_it_ended(self._process.death())})"
 
     def last_words(self) -> str:
-        """The end of what the worker wrote to standard error while it started."""
-        assert self._process.stderr is not None
-        self.kill()
-        return self._process.stderr.read().decode(errors="replace").strip()[-300:]
-
-    def kill(self) -> None:
-        """End the process and all that its scorers have started, now."""
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """End the process and leave nothing behind."""
-        self.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
+        """End the process; the end of what it wrote while it started."""
+        self._process.death()
+        return self._process.last_words()
 
 
 class Worker:
@@ -200,23 +170,23 @@ class Worker:
     def start(self, start: Start, *, timeout: float) -> None:
         """Wait until the worker can score. Raises WorkerLostError, saying why, if it cannot."""
         try:
-            self.send([msgspec.msgpack.encode(self._line.settle(start))])
-            ready = self._message(Ready, timeout, lambda: None)
+            self._line.write(frame(msgspec.msgpack.encode(self._line.settle(start))))
+            ready = self._message(Reply, timeout, lambda: None)
         except WorkerGoneError:
             raise
         except WorkerLostError as error:
             raise WorkerLostError(f"{error} {self._line.last_words()}".strip()) from None
         if ready.error:
-            raise WorkerLostError(ready.error)
+            raise WorkerLostError(": ".join(filter(None, (ready.kind, ready.error))))
         self.note("")
 
     def send(self, messages: Sequence[bytes]) -> None:
-        """Hand over samples; if the process is gone, `receive` says so after its last answers."""
-        self._line.write(b"".join(map(frame, messages)))
+        """Hand over a batch; if the process is gone, `receive` says so after its last answers."""
+        self._line.write(frame(batch(messages)))
 
-    def receive(self, *, timeout: float, tick: Callable[[], None]) -> Reply:
+    def receive(self, *, timeout: float, tick: Callable[[], None]) -> Scored:
         """The scores of the next sample; `tick` is called now and then. Raises WorkerLostError after `timeout`."""
-        return self._message(Reply, timeout, tick)
+        return self._message(Scored, timeout, tick)
 
     def prepared(self, *, timeout: float, tick: Callable[[], None]) -> Prepared:
         """Wait until a batch is prepared. Raises WorkerLostError after `timeout`."""
@@ -224,7 +194,7 @@ class Worker:
 
     def _message(self, kind: type[Message], timeout: float, tick: Callable[[], None]) -> Message:
         deadline = time.monotonic() + timeout
-        while (body := self._taken()) is None:
+        while not (body := self._taken()):  # an empty one says that the batch was taken
             left = deadline - time.monotonic()
             if left <= 0:
                 raise WorkerHungError(f"no score within {timeout:g} s")

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from loupe.engines.workers.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, PageError
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Output, PageSource, Request
 from loupe.web.page_worker import Found, Order
+from loupe.workers.pool import WorkerPool, worker_pool
 
 #: Longer sides that a browser may ask for, in pixels: a page at a glance, at full width, enlarged.
 SIZES = (1000, 1600, 2400, 3600)

@@ -11,11 +11,11 @@ import msgspec
 
 from loupe.data.page_drawing import open_pdf
 from loupe.data.pages import load_page, page_size
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import PageError
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Output, PageSource, PdfPage, Request
 from loupe.web.phrases import MOST_CHARACTERS, Box, page_text, places
+from loupe.workers.child import Loaded
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage as PdfiumPage

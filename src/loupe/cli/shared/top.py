@@ -71,8 +71,8 @@ def root(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         print_data(context.get_help())
         return
-    from loupe.data.bounds import max_pixels
     from loupe.data.user_folders import unreadable
+    from loupe.workers.limits import max_pixels
 
     max_pixels()  # a wrong limit is said here, once, and not by every process that reads pages
     if closed := unreadable():

@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from loupe.engines.shared.placed_text import PlacedLine, page_text, placed_line
-from loupe.engines.workers.worker import Reply
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Output
+from loupe.workers.child import Reply
 
 #: How the worker begins what it says where a reader cannot be loaded.
 NOT_LOADED = "the engine cannot be loaded: "

@@ -25,13 +25,13 @@ from loupe.data.pages import DEFAULT_DPI, load_page, page_count
 from loupe.data.rasters import is_upright, open_image
 from loupe.engines.pages.anchor_text import MARK, PACKAGES, anchor_text
 from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode
-from loupe.engines.workers.isolation import WorkerPool, worker_pool
-from loupe.engines.workers.resources import readers
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineUnavailableError, PageError, RejectedError
 from loupe.files.scratch import scratch_folder
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Engine, Output, PackedImage, PageSource, PdfPage, Request
+from loupe.workers.child import Loaded
+from loupe.workers.limits import readers
+from loupe.workers.pool import WorkerPool, worker_pool
 
 #: No page takes longer than this, in seconds, to be decoded: the largest allowed take a tenth of it.
 LONGEST_DECODING = 60.0

@@ -18,7 +18,6 @@ import msgspec
 from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.python import Settings as PythonSettings
 from loupe.engines.registry import Profile
-from loupe.engines.workers.resources import share_cores
 from loupe.errors import EngineError, EngineUnavailableError, LoupeError, in_words, no_room
 from loupe.features.cluster.pages import NODE_FOLDER, Shipped, Spool, Stored, named_again
 from loupe.features.cluster.sameness import differences
@@ -26,6 +25,7 @@ from loupe.files.folder import Folder
 from loupe.files.foreign import read_data
 from loupe.files.scratch import scratch_folder
 from loupe.types import Engine, Output, Request
+from loupe.workers.limits import share_cores
 
 #: Requests that an engine of its own server takes at once where the profile leaves that to the server's speed.
 MOST = 256

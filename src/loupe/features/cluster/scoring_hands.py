@@ -18,10 +18,10 @@ from loupe.errors import EngineUnavailableError, LoupeError
 from loupe.features.cluster.nodes import LostClusterError, Node, Nodes
 from loupe.features.cluster.sameness import versions
 from loupe.features.cluster.scoring_host import ScoringHost, ScoringOrder, carrying, files_of
-from loupe.scoring.child import Start
 from loupe.scoring.digest import scorer_digest
 from loupe.scoring.process import NobodyYetError, WorkerGoneError, WorkerLostError
 from loupe.types import Prediction, Sample
+from loupe.workers.child import Start
 
 #: Seconds in which an actor must have started, in which it may clean up, and for which one call waits for scores.
 _START, _END, _READ = 120.0, 5.0, 30.0
@@ -225,7 +225,7 @@ class RemoteLine:
 
     def settle(self, start: Start) -> Start:
         """The benchmark lies elsewhere there."""
-        return msgspec.structs.replace(start, benchmark=self._known.benchmark)
+        return msgspec.structs.replace(start, settings={**start.settings, "benchmark": self._known.benchmark})
 
     def write(self, data: bytes) -> None:
         """Send all of this. Raises WorkerGoneError where the node is gone."""
@@ -248,7 +248,7 @@ class RemoteLine:
         return str(self._ask(self._actor.death.remote(self._number)))
 
     def last_words(self) -> str:
-        """End the process; the end of what it wrote to standard error."""
+        """End the process; the end of what it wrote."""
         return str(self._ask(self._actor.last_words.remote(self._number)))
 
     def kill(self) -> None:

@@ -19,7 +19,7 @@ from loupe.features.cluster.sameness import differences, differing
 from loupe.files.foreign import read_data
 from loupe.files.scratch import lay_down, scratch_folder
 from loupe.hooks import found
-from loupe.scoring.process import Process
+from loupe.scoring.process import LocalLine
 from loupe.types import DocumentPage, PackedImage, PageSource, PdfPage, Sample
 
 #: What a folder of one's own is opened from; whatever else lies there stays there.
@@ -46,7 +46,7 @@ class ScoringHost:
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._numbers = itertools.count()
-        self._processes: dict[int, tuple[Process, threading.Lock]] = {}
+        self._processes: dict[int, tuple[LocalLine, threading.Lock]] = {}
 
     def open(self, order: ScoringOrder, files: Mapping[str, bytes]) -> tuple[str, str]:
         """Get ready; gives back why this node cannot score so ("": it can), and where the benchmark is here.
@@ -77,7 +77,7 @@ class ScoringHost:
         number = next(self._numbers)
         folder = self._folder / f"process-{number}"
         folder.mkdir()
-        self._processes[number] = Process(str(folder)), threading.Lock()
+        self._processes[number] = LocalLine(str(folder)), threading.Lock()
         return number
 
     def write(self, number: int, data: bytes) -> None:

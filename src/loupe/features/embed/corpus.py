@@ -22,9 +22,6 @@ from loupe.data.digests import file_digest
 from loupe.data.pages import load_page, page_size
 from loupe.engines.pages.page_images import EncodedImage, encode, parse_rule
 from loupe.engines.pages.page_reader import ask_about_page
-from loupe.engines.workers.isolation import WorkerPool, worker_pool
-from loupe.engines.workers.resources import readers
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import PageError
 from loupe.features.embed.inputs import WHOLE, Box, PageRecord, Plan, Query, Region, pages_of_run
 from loupe.features.embed.journal import key_of
@@ -34,6 +31,9 @@ from loupe.files.foreign import is_inside, real_path
 from loupe.runs.folder import RunFolder
 from loupe.typed import convert, json_decoder
 from loupe.types import Output, PageSource, Request
+from loupe.workers.child import Loaded
+from loupe.workers.limits import readers
+from loupe.workers.pool import WorkerPool, worker_pool
 
 ANCHORS = frozenset({"image", "chart"})
 CAPTIONS = frozenset({"figure_title", "vision_footnote"})

@@ -20,13 +20,13 @@ import msgspec
 from loupe.data.pages import load_page
 from loupe.engines.chat.http_failures import is_fatal
 from loupe.engines.pages.page_images import EncodedImage, ImageRule, encode_image
-from loupe.engines.workers.isolation import WorkerPool
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, EngineTimeoutError, EngineUnavailableError, LoupeError, PageError
 from loupe.features.layout.detectors import Detect, DetectorOptions, load_detector
 from loupe.features.layout.filtering import Detection, Nesting, Region, crop_box, keep_areas, label_of, regions
 from loupe.typed import json_decoder, msgpack_decoder
 from loupe.types import Output, PdfPage, Request
+from loupe.workers.child import Loaded
+from loupe.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -24,8 +24,6 @@ from loupe.engines.chat.settings import Settings as ChatSettings
 from loupe.engines.pages.page_images import EncodedImage, parse_rule
 from loupe.engines.pages.page_reader import single_page
 from loupe.engines.registry import WHOLE_PAGES
-from loupe.engines.workers.isolation import worker_pool
-from loupe.engines.workers.resources import cores
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,
@@ -43,6 +41,8 @@ from loupe.helpers import for_children
 from loupe.runs.info import digest_of
 from loupe.typed import encode_json
 from loupe.types import RETRIED, Division, Engine, Joined, Outcome, Output, Prediction, Request
+from loupe.workers.limits import cores
+from loupe.workers.pool import worker_pool
 
 #: Said where a benchmark asks something: its answer is not in a transcript.
 QUESTION = "question_not_asked"

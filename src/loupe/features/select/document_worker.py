@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from loupe.engines.workers.worker import Loaded
 from loupe.typed import encode_json, json_decoder
 from loupe.types import PageSource, PdfPage, Request
+from loupe.workers.child import Loaded
 
 #: Pixels of the longer side of a picture, and how far a small image is enlarged.
 LONGEST, SHORTEST, MOST_ENLARGED = 2048, 1024, 2.0

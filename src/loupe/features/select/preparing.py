@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from loupe.data.pages import document_page, has_pages
 from loupe.engines.registry import Profile
-from loupe.engines.workers.isolation import WorkerPool, worker_pool
 from loupe.errors import EngineError, LoupeError, PageError
 from loupe.features.select.document_worker import PAGES, Found
 from loupe.features.select.documents import Document
@@ -23,6 +22,7 @@ from loupe.inference.progress import Progress
 from loupe.servers.served_engine import open_profile
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Engine, PageSource, Request
+from loupe.workers.pool import WorkerPool, worker_pool
 
 if TYPE_CHECKING:
     from loupe.pipeline.plan import Executor

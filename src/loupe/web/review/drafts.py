@@ -42,17 +42,17 @@ from loupe.benchmarks.olmocr_bench.records import TestRecordError
 from loupe.engines.adapters.areas import MOST, stored_regions
 from loupe.engines.adapters.steps import apply_adapters
 from loupe.engines.shared.placed_text import PlacedLine
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, MissingToolError, UnsafeFileError
 from loupe.files.folder import Folder
 from loupe.files.json_lines import RecordLog, read_lines
-from loupe.report.drawing_processes import drawers
 from loupe.runs.folder import RunFolder
 from loupe.typed import convert, encode_json, json_decoder
 from loupe.types import RETRIED, UNDECODABLE, Output, Prediction
 from loupe.web.phrases import MOST_CHARACTERS, Box, page_text, places
 from loupe.web.review.entries import Entry
 from loupe.web.review.line_file import LineFile, with_values
+from loupe.workers.child import Loaded
+from loupe.workers.pool import threaded_pool
 
 #: Below the folder of the documents.
 PLACE, FILE = ".loupe", "boxes.jsonl"
@@ -223,7 +223,7 @@ def _drafted(pages: Sequence[_Page], written: FactsWritten, *, math: bool) -> It
     """The tests of every page, drafted in processes: a transcript that takes too long costs its own page."""
     if not pages:
         return
-    with drawers("loupe.web.review.drafts:load", max(1, min(os.cpu_count() or 1, len(pages)))) as pool:
+    with threaded_pool("loupe.web.review.drafts:load", max(1, min(os.cpu_count() or 1, len(pages)))) as pool:
         jobs = [
             pool.submit((page.transcript, page.place, page.ident, math), seconds=_SECONDS_OF_PAGE) for page in pages
         ]

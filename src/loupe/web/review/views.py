@@ -18,8 +18,6 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from loupe.data.hub.katex import has_fonts, read_katex
-from loupe.engines.workers.isolation import WorkerPool, worker_pool
-from loupe.engines.workers.worker import Loaded
 from loupe.errors import EngineError, MissingToolError, PageError
 from loupe.report import markup
 from loupe.results.control_characters import PAGE_LISTS
@@ -29,6 +27,8 @@ from loupe.web.page_pictures import SIZES
 from loupe.web.responses import SHARED_FILES, static_files
 from loupe.web.review.entries import Entry, Field
 from loupe.web.review.session import Documents, Placed, Review
+from loupe.workers.child import Loaded
+from loupe.workers.pool import WorkerPool, worker_pool
 
 _SECONDS = 8.0
 

@@ -20,7 +20,6 @@ from starlette.concurrency import run_in_threadpool
 from loupe.errors import EngineError, LoupeError
 from loupe.report import leaderboard
 from loupe.report.collect import values_of
-from loupe.report.drawing_processes import Drawers, drawers
 from loupe.report.markup import without_surrogates
 from loupe.report.page import shown_measures
 from loupe.report.samples import PACKER, PICTURE_LIMIT, SAMPLE_SECONDS, PackedSample, SampleJob, pack, unpacked
@@ -32,6 +31,7 @@ from loupe.types import Measure, Prediction, Sample, SampleScores
 from loupe.web.view.board import Board, Row
 from loupe.web.view.grid import largest_values
 from loupe.web.view.run_reader import RunIndex
+from loupe.workers.pool import ThreadedPool, threaded_pool
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -150,12 +150,12 @@ class Packers:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._pool: Drawers | None = None
+        self._pool: ThreadedPool | None = None
 
-    def warm(self) -> Drawers:
+    def warm(self) -> ThreadedPool:
         """Start a worker before somebody waits for it."""
         if self._pool is None:
-            self._pool = self._stack.enter_context(drawers(PACKER, _WORKERS))
+            self._pool = self._stack.enter_context(threaded_pool(PACKER, _WORKERS))
             self._pool.submit(SampleJob(ident="", task=""), seconds=SAMPLE_SECONDS)
         return self._pool
 

@@ -138,8 +138,7 @@ def made_up_data(code: str, dice: Dice, number: int) -> dict[str, Any]:
 
 def typeset_template(path: str, data: dict[str, Any]) -> bytes:
     """The PDF of a page of a template. Raises UsageError or PageError, with the first line of what is wrong."""
-    pdf: bytes = ask(f"{__name__}:pdf_here", path, data)
-    return pdf
+    return ask(pdf_here, path, data)
 
 
 def said_of(path: str, data: dict[str, Any]) -> Said:
@@ -147,7 +146,7 @@ def said_of(path: str, data: dict[str, Any]) -> Said:
 
     Raises UsageError or PageError if it says it in no form that is known, or is no single page.
     """
-    fields, text = ask(f"{__name__}:said_here", path, data)
+    fields, text = ask(said_here, path, data)
     return Said(fields, text)
 
 

@@ -2,25 +2,21 @@
 
 Each worker is a plain subprocess on its own socket rather than a `multiprocessing` pool: the caller's main module is
 not run again, a worker that dies can neither break a queue that others use nor the pool, nothing that comes back is
-unpickled, and a worker ends by itself when its parent is gone, however that went. The worker's side is `worker.py`.
+unpickled, and a worker ends by itself when its parent is gone, however that went. The worker's side is `child.py`.
 
 A worker runs in Loupe's own Python or in one that has no Loupe, each with words of its own; every message travels in a
-frame of `data.messages`, whatever the words are.
+frame of `loupe.workers.child`, whatever the words are.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import pickle
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
+import threading
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,9 +24,6 @@ from typing import Protocol
 import msgspec
 
 import loupe.errors
-from loupe.data.bounds import may_lack_memory, too_much_or_crash
-from loupe.data.messages import HEAD, frame
-from loupe.engines.workers.worker import Reply, Start
 from loupe.errors import (
     EngineError,
     EngineTimeoutError,
@@ -40,9 +33,11 @@ from loupe.errors import (
     WriteError,
 )
 from loupe.helpers import for_children
-from loupe.python_process import python_command
 from loupe.typed import msgpack_decoder
 from loupe.types import Output
+from loupe.workers.child import HEAD, Reply, Start, frame
+from loupe.workers.limits import how_it_ended, may_lack_memory, too_much_or_crash
+from loupe.workers.process import Process, own_command
 
 #: Seconds between two looks at whether the process still lives; a grandchild may keep its socket open.
 _TICK = 0.25
@@ -50,8 +45,6 @@ _TICK = 0.25
 _LAST_MOMENTS = 2.0
 #: A longer answer than this, in bytes, is refused instead of read.
 _LARGEST_REPLY = 256 * 10**6
-#: What a worker prints is kept for error messages, up to this many bytes.
-_LOG_LIMIT = 1 << 20
 
 
 @dataclass(slots=True)
@@ -108,7 +101,7 @@ class WorkerPool:
         if reply.error:
             raise _as_error(reply)
         if reply.output is None:
-            raise EngineError("the engine process returned no answer on this page")
+            raise EngineError("the worker process returned no answer on this page")
         return reply.output
 
     async def open(self) -> None:
@@ -169,7 +162,7 @@ async def worker_pool(
 
     It must return `Loaded`: the function that reads, and facts about the engine. It runs in the worker alone, so heavy
     imports belong into it. `environment` is all that workers get; by default, everything that is no secret. A `lazy`
-    pool starts no worker before the first request. `bounded` workers only read pages, within `loupe.data.bounds`.
+    pool starts no worker before the first request. `bounded` workers only read pages, within `loupe.workers.limits`.
     They start in `folder`; by default, in the caller's.
     """
     start = Start(factory=factory, settings=dict(settings), bounded=bounded)
@@ -203,56 +196,26 @@ class _Worker:
 
     def __init__(self, interpreter: Interpreter, environment: Mapping[str, str]) -> None:
         self._interpreter = interpreter
-        ours, theirs = socket.socketpair()
-        # An unlinked file, not a pipe: what a worker prints can never block it, and there is nothing to clean up.
-        self._log = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115  closed in close()
-        with theirs:
-            # A process group of its own keeps Ctrl-C on the terminal away from it: the parent decides.
-            self._process = subprocess.Popen(
-                interpreter.command(theirs.fileno()),
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                env=dict(environment),
-                cwd=interpreter.folder,
-                pass_fds=[theirs.fileno()],
-                process_group=0,
-            )
-        self._socket = ours
+        self._process = Process(environment, command=interpreter.command, folder=interpreter.folder)
+        self.kill, self.last_words = self._process.kill, self._process.last_words
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._taken = False
 
     async def load(self, *, timeout: float) -> Reply:
         """Wait until the engine is loaded."""
-        self._streams = await asyncio.open_connection(sock=self._socket)
+        self._streams = await asyncio.open_connection(sock=self._process.socket)
         return await self._exchange(self._interpreter.greeting(), timeout, "while it was loaded", takes=False)
 
     async def ask(self, message: bytes, *, timeout: float) -> Reply:
         """Hand over a request and wait for its answer."""
         return await self._exchange(message, timeout, "on this page")
 
-    def kill(self) -> None:
-        """End the process now, and whatever it started: that may live on where the process itself is dead already."""
-        # Until it is reaped, nobody else can get its number.
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-
     def close(self) -> None:
         """End the process and leave nothing behind."""
-        self.kill()
-        self._process.wait()
+        self._process.death()
         if self._streams is not None:
             self._streams[1].transport.abort()
-        else:
-            self._socket.close()
-        self._log.close()
-
-    def last_words(self) -> str:
-        """The end of what the process printed, on one line."""
-        size = os.fstat(self._log.fileno()).st_size
-        end = os.pread(self._log.fileno(), 1000, max(0, size - 1000))
-        return " ".join(end.decode(errors="replace").split())[-300:]
+        self._process.close()
 
     async def _exchange(self, message: bytes, timeout: float, when: str, *, takes: bool = True) -> Reply:
         assert self._streams is not None
@@ -265,10 +228,9 @@ class _Worker:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise EngineTimeoutError(f"no answer within {timeout:g} s {when}")
-                dead = _has_ended(self._process)
+                dead = self._process.has_ended()
                 await asyncio.wait({reading}, timeout=min(left, _TICK))
-                if os.fstat(self._log.fileno()).st_size > _LOG_LIMIT:
-                    os.ftruncate(self._log.fileno(), 0)
+                self._process.trim_log()
                 if dead and not reading.done():
                     break
             if reading.done():
@@ -276,14 +238,14 @@ class _Worker:
         except (EOFError, OSError):
             pass
         except msgspec.MsgspecError as error:
-            raise EngineError(f"the engine process returned an invalid answer {when}: {error}") from None
+            raise EngineError(f"the worker process returned an invalid answer {when}: {error}") from None
         finally:
             reading.cancel()
         kind = EngineError if self._taken else _NotTakenError
         code, how = await self._death()
         if self._interpreter.bounded and self._taken and may_lack_memory(code):
             raise EngineError(f"the page {too_much_or_crash()}")
-        raise kind(f"the engine process died ({how}) {when}")
+        raise kind(f"the worker process died ({how}) {when}")
 
     async def _read_frame(self, reader: asyncio.StreamReader, *, takes: bool) -> bytes:
         """The next answer; an empty frame before it says that the request was taken (`takes`).
@@ -294,33 +256,21 @@ class _Worker:
         self._taken = True
         if takes:
             if size:
-                raise EngineError("the engine process answered before it took the page")
+                raise EngineError("the worker process answered before it took the page")
             (size,) = HEAD.unpack(await reader.readexactly(HEAD.size))
         if size > _LARGEST_REPLY:
             raise EngineError(f"the answer is larger than {_LARGEST_REPLY // 10**6} MB")
         return await reader.readexactly(size)
 
     async def _death(self) -> tuple[int, str]:
-        """Return how it ended: its exit code, and in words. What it left behind is ended before its number is free
-        again.
-        """
+        """How it ended: its exit code, and in words. What it left behind is ended before its number is free again."""
         end = time.monotonic() + _LAST_MOMENTS
-        while not _has_ended(self._process):
+        while not self._process.has_ended():
             if time.monotonic() > end:
                 return 0, "it closed its connection"
             await asyncio.sleep(0.01)
-        self.kill()
-        code = self._process.wait()
-        return code, f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """True if the process is dead; it is not reaped by this, where the system can tell without."""
-    if process.returncode is not None:
-        return True
-    if sys.platform != "linux":
-        return process.poll() is not None
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        code = self._process.death()
+        return code, how_it_ended(code)
 
 
 def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeError:
@@ -336,11 +286,11 @@ def _as_error(reply: Reply, fallback: type[LoupeError] = EngineError) -> LoupeEr
 
 
 class Interpreter(Protocol):
-    """A Python for the workers of a pool. The worker's side of `OwnInterpreter` is `worker.py`."""
+    """A Python for the workers of a pool. The worker's side of `OwnInterpreter` is `child.py`."""
 
     @property
     def bounded(self) -> bool:
-        """True if a worker has limits so narrow that its death may be for want of memory."""
+        """Whether a worker has limits so narrow that its death may be for want of memory."""
 
     @property
     def folder(self) -> Path | None:
@@ -356,7 +306,7 @@ class Interpreter(Protocol):
         """A request as it is sent."""
 
     def reply(self, message: bytes) -> Reply:
-        """Return the reply that came back. Raises msgspec.MsgspecError for anything else."""
+        """What came back. Raises msgspec.MsgspecError for anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,12 +318,12 @@ class OwnInterpreter:
 
     @property
     def bounded(self) -> bool:
-        """True if a worker keeps the limits of `loupe.data.bounds`."""
+        """Whether a worker keeps the limits of `loupe.workers.limits`."""
         return self.start.bounded
 
     def command(self, descriptor: int) -> list[str]:
         """With the same search path as this process, and nothing from the working folder."""
-        return python_command("loupe.engines.workers.worker", descriptor)
+        return own_command(descriptor)
 
     def greeting(self) -> bytes:
         """The function that loads the engine."""
@@ -386,3 +336,47 @@ class OwnInterpreter:
     def reply(self, message: bytes) -> Reply:
         """Never unpickled: it comes from an engine."""
         return msgpack_decoder(Reply).decode(message)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadedPool:
+    """Worker processes for callers that wait in threads of their own, opened and closed by `threaded_pool`."""
+
+    loop: asyncio.AbstractEventLoop
+    pool: WorkerPool
+
+    def submit(self, job: object, *, seconds: float) -> Future[Output]:
+        """Have a worker do a piece of work; `seconds` count from when it takes it.
+
+        The future raises EngineError where the worker fails, hangs or dies, EngineUnavailableError if none can start.
+        """
+        return asyncio.run_coroutine_threadsafe(self.pool.ask(job, timeout=seconds), self.loop)
+
+
+@contextmanager
+def threaded_pool(factory: str, workers: int) -> Iterator[ThreadedPool]:
+    """Up to `workers` processes that call `factory` (`module:function`) once; what still runs at the end is stopped."""
+    loop = asyncio.new_event_loop()
+    # The processes end with the thread that started them, so it lives as long as they may.
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    opened = worker_pool(factory, {}, workers=workers, lazy=True)
+    try:
+        pool = asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result()
+        try:
+            yield ThreadedPool(loop, pool)
+        finally:
+            asyncio.run_coroutine_threadsafe(_end(pool), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _end(pool: WorkerPool) -> None:
+    """Stop the workers, and give up whoever waits for one."""
+    pool.close()
+    waiting = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)

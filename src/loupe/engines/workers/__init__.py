@@ -1,1 +1,0 @@
-"""Other processes: workers for engines in Python, and programs."""

@@ -1,0 +1,1 @@
+"""Processes beside this one: worker processes with one protocol, their limits, and other people's programs."""
