@@ -13,7 +13,7 @@ import loupe
 
 PACKAGE = Path(loupe.__file__).parent
 #: Modules that are still in a circle. The number may only become smaller.
-LEFT = 16
+LEFT = 11
 #: What the packages below may use of `loupe` itself, which offers the names of `loupe.api` and is above all.
 OF_THE_FACE = {"__version__", "__file__", "__path__"}
 PLACE = re.compile(r"loupe(\.\w+)+(:\w+)?")

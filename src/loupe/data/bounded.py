@@ -55,7 +55,7 @@ class Order(msgspec.Struct):
 
 
 class Found(msgspec.Struct):
-    """What came of a task: a value, the size of an RGB picture whose pixels follow, or an error with its class."""
+    """The outcome of a task: a value, the size of an RGB picture whose pixels follow, or an error with its class."""
 
     value: Any = None
     size: tuple[int, int] | None = None
@@ -87,7 +87,7 @@ def _folder() -> str:
 
 
 def name_of(source: object) -> str:
-    """How messages call what is read."""
+    """Return how messages call what is read."""
     if isinstance(source, DocumentPage):
         return f"{source.path}: page {source.page}"
     return f"{source.path / source.member}:" if isinstance(source, PackedImage) else f"{source}:"

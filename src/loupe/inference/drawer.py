@@ -112,7 +112,7 @@ def _path(image: PageSource) -> Path:
 
 
 def load(benchmark: str) -> Loaded:
-    """What draws pages, in a process of the pool."""
+    """Load what draws pages, in a process of the pool."""
     draw = load_benchmark(benchmark).draw
     assert draw is not None
 

@@ -1,4 +1,4 @@
-"""What a scoring process serves: an order is a batch of pickled samples, the answers are their scores, one by one."""
+"""Serve a scoring process: an order is a batch of pickled samples, the answers are their scores, one by one."""
 
 from __future__ import annotations
 

@@ -47,19 +47,19 @@ class Line(Protocol):
     """A scoring process and the line to it, wherever it runs. `kill` may be called by any thread, the rest by one."""
 
     def note(self, problem: str) -> None:
-        """How its start ended ("": it can score), or what its machine lacks; the machine may be judged by it."""
+        """Note how its start ended ("": it can score), or what its machine lacks, by which it may be judged."""
 
     def settle(self, start: Start) -> Start:
-        """What to score with, as it is called where the process runs."""
+        """Settle what to score with, as it is called where the process runs."""
 
     def write(self, data: bytes) -> None:
         """Send all of this; if the process is gone, `read` says so after its last answers."""
 
     def read(self, seconds: float) -> bytes | None:
-        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+        """Return what has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
 
     def death(self) -> str:
-        """How the process ended, after the end of the line."""
+        """Return how the process ended, after the end of the line."""
 
     def last_words(self) -> str:
         """End the process; the end of what it wrote while it started."""
@@ -88,7 +88,7 @@ class Hands(Protocol):
         """
 
     def most(self) -> int:
-        """How many processes there may be just now."""
+        """The number of processes that there may be just now."""
 
     def pack(self, sample: Sample, prediction: Prediction, lost: str) -> bytes:
         """One sample as it travels; `lost` says how it has cost a worker before. Raises what pickling raises."""
@@ -141,7 +141,7 @@ class LocalLine:
             self._process.socket.sendall(data)
 
     def read(self, seconds: float) -> bytes | None:
-        """What has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
+        """Return what has come, after at most so many seconds; None if nothing has, b"" at the end of the line."""
         if not self._poll.poll(seconds * 1000):
             return None
         try:
@@ -150,7 +150,7 @@ class LocalLine:
             return b""
 
     def death(self) -> str:
-        """How the process ended: its line is closed, so its exit code stands, and only its children are left."""
+        """Kill what is left, and return how the process ended: its line is closed, so its exit code is final."""
         return f"scorer died ({how_it_ended(self._process.death())})"
 
     def last_words(self) -> str:

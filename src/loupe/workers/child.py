@@ -50,7 +50,7 @@ class Start(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """What comes back: facts after loading, an output after a request, or an error.
+    """The reply of a worker: facts after loading, an output after a request, or an error.
 
     `kind` names the class of the error; `number` is its errno, of one that a system refused. `busy`: it may pass.
     """
@@ -65,11 +65,11 @@ class Reply(msgspec.Struct):
 
 
 class Served(Protocol):
-    """What a factory returns: facts about itself, and the answers to an order."""
+    """The result of a factory: facts about itself, and the answers to an order."""
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What is recorded about it."""
+        """The facts that are recorded about it."""
 
     def answers(self, order: bytes) -> Iterable[bytes | memoryview]:
         """Each answer to an order, as soon as there is one. What is sent raw, without its length, is a memoryview."""

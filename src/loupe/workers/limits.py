@@ -1,4 +1,4 @@
-"""What processes may take: memory and time of those that read other people's files, and how many run at once.
+"""Limits of processes: memory and time of those that read other people's files, and how many run at once.
 
 A page of 600 bytes may ask for 16 GB, or never end. Where it is read, the process has its limits from the start: what
 breaks them costs the page, not the machine.
@@ -89,7 +89,7 @@ def outlive_signals() -> None:
 
 
 def is_bounded() -> bool:
-    """Whether this process has its limits, so that it may read pages itself."""
+    """True if this process has its limits, so that it may read pages itself."""
     return _bounded
 
 
@@ -115,12 +115,12 @@ def watch_memory(limit: int, *, every: float = 0.02) -> None:
 
 
 def may_lack_memory(code: int) -> bool:
-    """Whether a bounded process may have ended with this exit code as PDFium does where it gets no memory."""
+    """True if a bounded process may have ended with this exit code as PDFium does where it gets no memory."""
     return code in (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL)
 
 
 def why_it_ended(code: int) -> str:
-    """What a page did to the bounded process that ended with this exit code (negative: the signal)."""
+    """Explain what a page did to the bounded process that ended with this exit code (negative: the signal)."""
     if may_lack_memory(code):
         return too_much_or_crash()
     if code == -signal.SIGXCPU:

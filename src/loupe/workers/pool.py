@@ -263,7 +263,7 @@ class _Worker:
         return await reader.readexactly(size)
 
     async def _death(self) -> tuple[int, str]:
-        """How it ended: its exit code, and in words. What it left behind is ended before its number is free again."""
+        """Return its exit code, also in words. What it left behind is ended before its number is free again."""
         end = time.monotonic() + _LAST_MOMENTS
         while not self._process.has_ended():
             if time.monotonic() > end:
@@ -290,7 +290,7 @@ class Interpreter(Protocol):
 
     @property
     def bounded(self) -> bool:
-        """Whether a worker has limits so narrow that its death may be for want of memory."""
+        """True if a worker has limits so narrow that its death may be for want of memory."""
 
     @property
     def folder(self) -> Path | None:
@@ -306,7 +306,7 @@ class Interpreter(Protocol):
         """A request as it is sent."""
 
     def reply(self, message: bytes) -> Reply:
-        """What came back. Raises msgspec.MsgspecError for anything else."""
+        """Return the reply that came back. Raises msgspec.MsgspecError for anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +318,7 @@ class OwnInterpreter:
 
     @property
     def bounded(self) -> bool:
-        """Whether a worker keeps the limits of `loupe.workers.limits`."""
+        """True if a worker keeps the limits of `loupe.workers.limits`."""
         return self.start.bounded
 
     def command(self, descriptor: int) -> list[str]:
