@@ -53,6 +53,7 @@ MAY_WRITE = {
     "data/hub/archives.py": "takes away what `Folder` made; shutil.rmtree follows no link",
     "runs/folder.py": "takes away an empty folder",
     "pipeline/benchmark_check.py": "a pipe between two processes",
+    "workers/process.py": "a file in memory",
 }
 
 #: Packages that read data of other people, and where they may open files by themselves, and why.
