@@ -24,11 +24,13 @@ from coverage_of_differences import print_power, print_sparse, print_together
 from coverage_of_others import print_others, print_promises
 from coverage_of_skew import (
     SEED,
+    SHARES,
     Draw,
     Drawn,
     Floats,
     Shape,
     Simulated,
+    asked,
     measures,
     print_noted,
     print_seeds,
@@ -39,7 +41,7 @@ from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import resample
 from loupe.stats.clusters import Clustered, MeasureRows, Row
 from loupe.stats.comparison import LEVEL, compare
-from loupe.stats.estimates import estimate, interval_of, right_or_wrong
+from loupe.stats.estimates import estimate, interval_of
 from loupe.stats.permutation import contrasts
 from loupe.stats.stopping import FEWEST, Ends, Goal, decide
 from loupe.types import Estimate, Measure, SampleScores, Score
@@ -125,7 +127,7 @@ def covered(benchmark: Simulated, clusters: int, repeats: int) -> tuple[float, f
     while done < repeats:
         number = min(AT_ONCE, repeats - done)
         first, second, truth = benchmark.draw(chance, (clusters, number))
-        found = estimate(Analysis(measures(number)), to_rows(first, second)).values()
+        found = estimate(Analysis(asked(benchmark, number)), to_rows(first, second)).values()
         for value, true in zip(found, np.broadcast_to(truth, number).tolist(), strict=True):
             if value.low is None or value.high is None:
                 # It claims nothing that could be wrong; only a few clusters come without.
@@ -199,14 +201,18 @@ def clustered(counts: tuple[Floats, Floats], clusters: int, repeats: list[int]) 
     return Clustered(tuple(map(str, range(clusters))), rows)
 
 
-def intervals(runs: Runs, clusters: int, repeats: list[int]) -> dict[int, tuple[Ends, Floats]]:
+def intervals(benchmark: Simulated, runs: Runs, clusters: int, repeats: list[int]) -> dict[int, tuple[Ends, Floats]]:
     """Interval and influences after so many clusters, as `look` has them: of one engine, or of two apart."""
-    analysis = Analysis([Measure(name=str(repeat)) for repeat in repeats])
+    better = benchmark.title.startswith(SHARES)
+    analysis = Analysis([Measure(name=str(repeat), higher_is_better=better) for repeat in repeats])
     scores = [clustered(counts, clusters, repeats) for counts in runs]
     if len(scores) == 1:
         (values,) = (resample(analysis, run) for run in scores)
-        answers = {name: right_or_wrong(Measure(name=name), rows) for name, rows in scores[0].measures.items()}
-        found = {name: (interval_of(each, answers[name]), each.left_out) for name, each in values.items()}
+        rows = scores[0].measures
+        found = {
+            one.name: (interval_of(one, values[one.name], rows[one.name])[0], values[one.name].left_out)
+            for one in analysis.measures
+        }
     else:
         first, second = (resample(replace(analysis, draws=1), run) for run in scores)
         known = contrasts(analysis, *scores)
@@ -235,7 +241,9 @@ def covered_at_stop(
     """
     chance = np.random.default_rng([SEED, expected, 3 + two])
     pilot, _ = drawn_runs(benchmark, chance, (4000, 20), two=two)
-    halves = [(ends[1] - ends[0]) / 2 for ends, _ in intervals(pilot, 4000, list(range(20))).values() if ends]
+    halves = [
+        (ends[1] - ends[0]) / 2 for ends, _ in intervals(benchmark, pilot, 4000, list(range(20))).values() if ends
+    ]
     goal = Goal(half_width=float(np.mean(halves)) * math.sqrt(4000 / expected), most=8 * expected)
     above = below = done = read = 0
     while done < repeats:
@@ -244,7 +252,7 @@ def covered_at_stop(
         going, clusters = list(range(number)), FEWEST
         while going:
             looks = {}
-            for repeat, (ends, influence) in intervals(runs, clusters, going).items():
+            for repeat, (ends, influence) in intervals(benchmark, runs, clusters, going).items():
                 looks[repeat] = decide(goal, ends, influence, clusters=clusters)
                 if looks[repeat].ended:
                     above += ends is not None and ends[0] > truth[repeat] + 1e-12

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.clusters import Row
-from loupe.stats.estimates import estimate
+from loupe.stats.bootstrap import interval, resample
+from loupe.stats.clusters import Row, sort_into_clusters
+from loupe.stats.estimates import estimate, interval_of
 from loupe.types import Measure, Score
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -77,25 +78,41 @@ def asked(benchmark: Simulated, repeats: int) -> list[Measure]:
 
 
 def noted(benchmark: Simulated, clusters: int, repeats: int) -> str:
-    """Coverage of all intervals, how many have the note that they may be too short, and the coverage of both kinds."""
+    """Coverage before and now, how many intervals are noted, coverage of these and the others, and by what they grow.
+
+    Before, no unread page was allowed for. The growth is the median of noted intervals, then the mean of all.
+    """
     chance = np.random.default_rng([SEED, clusters, 7])
-    held: dict[bool, list[bool]] = {True: [], False: []}
     first, second, truth = benchmark.draw(chance, (clusters, repeats))
-    found = estimate(Analysis(asked(benchmark, repeats)), to_rows(first, second)).values()
-    for value, true in zip(found, np.broadcast_to(truth, repeats).tolist(), strict=True):
-        if value.low is not None and value.high is not None:
-            held[value.few_carry_error].append(value.low - 1e-12 <= true <= value.high + 1e-12)
-    total = len(held[True]) + len(held[False])
+    analysis = Analysis(asked(benchmark, repeats))
+    scores = sort_into_clusters(to_rows(first, second), analysis.names)
+    resampled, before, growth = resample(analysis, scores), [], []
+    held: dict[bool, list[bool]] = {True: [], False: []}
+    grown: list[float] = []
+    for measure, true in zip(analysis.measures, np.broadcast_to(truth, repeats).tolist(), strict=True):
+        ends, few = interval_of(measure, resampled[measure.name], scores.measures[measure.name])
+        if ends is None:
+            continue
+        plain = (interval(resampled[measure.name]) if few else None) or ends
+        held[few].append(ends[0] - 1e-12 <= true <= ends[1] + 1e-12)
+        before.append(plain[0] - 1e-12 <= true <= plain[1] + 1e-12)
+        growth.append((ends[1] - ends[0]) / (plain[1] - plain[0]))
+        grown += growth[-1:] if few else []
+    share, then = len(held[True]) / len(before), 100 * float(np.mean(before))
     kinds = (f"{100 * float(np.mean(each)):.0f} %" if len(each) >= 20 else "–" for each in held.values())
-    covered = 100 * (sum(held[True]) + sum(held[False])) / total
-    return f"{covered:.1f} %; {100 * len(held[True]) / total:.1f} %: " + ", ".join(kinds)
+    times = f"{float(np.median(grown)):.1f}, {float(np.mean(growth)):.2f}" if len(grown) >= 20 else "–"
+    now = 100 * float(np.mean(held[True] + held[False]))
+    return f"{then:.1f} → {now:.1f} %; {100 * share:.1f} %: {', '.join(kinds)}; × {times}"
 
 
 def print_noted(benchmarks: Sequence[Simulated], repeats: int) -> None:
     """The table of intervals with and without the note."""
     sizes = (5, 12, 30, 100, 300)
     error = 100 * (0.25 / repeats) ** 0.5
-    print(f"\n{repeats} repeats (standard error at most {error:.1f} points). Coverage; noted: coverage with, without\n")
+    print(
+        f"\n{repeats} repeats (standard error at most {error:.1f} points). Coverage before → now; noted: coverage with,"
+    )
+    print("with, without; × growth of the noted (median), of all (mean)\n")
     print("| simulated benchmark | " + " | ".join(f"n = {clusters}" for clusters in sizes) + " |")
     print("|---|" + "---|" * len(sizes))
     for benchmark in (*SKEWED, *benchmarks):

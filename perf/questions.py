@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.synthetic import misread, table_html, word, words, write_prepared
 
 from loupe.benchmarks.registry import get_benchmark
-from loupe.stats.bootstrap import value_of
+from loupe.stats.measure_values import value_of
 from loupe.types import Benchmark, Prediction, Sample, Score
 from scoring import SIZES
 

@@ -543,7 +543,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A value with its 95 % interval, perhaps too short if `few_carry_error`; `n` counts units. None: not computed."""
+    """A value with its 95 % interval, and whether few pages carry its error; `n` counts units. None: not computed."""
 
     value: float | None
     low: float | None = None

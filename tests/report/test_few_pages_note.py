@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import loupe as api
-from loupe.results.sections import short_intervals
+from loupe.results.sections import carried_by_few
 from tests.support.command_line import loupe, make_folder
 from tests.support.web.view_app import viewed
 
@@ -48,7 +48,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         run = api.load_run(RUNS[1])
-        found |= {"": short_intervals(run.result), "Python": "\n".join(run.warnings)}
+        found |= {"": carried_by_few(run.result), "Python": "\n".join(run.warnings)}
         found |= {"notebook of a run": run._repr_html_()}
         found |= {"notebook of a comparison": api.compare(*RUNS)._repr_html_()}
     with viewed(root / "runs", home=root) as server:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from statistics import NormalDist
 from time import process_time
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -436,21 +435,3 @@ def test_another_seed_hardly_moves_a_ratio_a_composite_or_a_pooled_measure_that_
         for name in found[0]:
             low, high = np.array([known(each[name])[1:] for each in found]).T
             assert max(np.ptp(low), np.ptp(high)) <= most * float(np.mean(high - low)), name
-
-
-def test_a_measure_of_any_kind_says_that_few_pages_carry_its_error() -> None:
-    pooled = Measure(name="pooled", pooled=True, value=lambda rows: float(rows[:, 0].mean()))
-    speed = Measure(name="speed", unit="number")
-    cer = Measure(name="cer", higher_is_better=False)
-    analysis = Analysis(
-        [MEAN, pooled, cer, speed, Measure(name="both")], summarize=lambda found: {"both": found["mean"]}
-    )
-    few = [0.1, 0.95] + [1.0] * 28
-    many = np.random.default_rng(1).beta(6, 1, 30).tolist()
-    for values, noted in ((few, {"mean", "pooled", "cer", "both"}), (many, set())):
-        named = {"mean": values, "pooled": values, "speed": values, "cer": [1 - value for value in values]}
-        found = estimate(analysis, [row for name, each in named.items() for row in mean_rows(each, name)])
-        assert {name for name, each in found.items() if each.few_carry_error} == noted
-    exact = estimate(Analysis([MEAN]), mean_rows([0.0] + [1.0] * 29))["mean"]
-    assert exact.low is not None and not exact.few_carry_error
-    assert not msgspec.convert({"value": 0.5, "low": 0.1, "high": 0.9, "n": 4}, Estimate).few_carry_error

@@ -16,7 +16,7 @@ from loupe.pipeline.plan import open_samples
 from loupe.results.headline import format_headline, headline_of
 from loupe.results.sample_values import sample_values
 from loupe.results.scored_here import result_of
-from loupe.results.sections import short_intervals
+from loupe.results.sections import carried_by_few
 from loupe.runs.info import RunInfo
 from loupe.runs.opening import open_run
 from loupe.runs.places import Place
@@ -223,7 +223,7 @@ class Run:
     @property
     def warnings(self) -> Sequence[str]:
         """What has to be known beside the numbers."""
-        return [*self.result.warnings, *filter(None, [short_intervals(self.result)])]
+        return [*self.result.warnings, *filter(None, [carried_by_few(self.result)])]
 
     @cached_property
     def samples(self) -> Samples:

@@ -32,7 +32,7 @@ from loupe.results.interval_words import interval_caption
 from loupe.results.partial_runs import left_out_sentences
 from loupe.results.published import leaderboard_rows, source_numbers
 from loupe.results.ranking import how_ranked, ranks_of, standings_of, visible_to_best
-from loupe.results.sections import part_of_published, short_intervals
+from loupe.results.sections import carried_by_few, part_of_published
 from loupe.results.unverified import accepted_drafts, review_of, unverified_warning
 from loupe.results.verdict import Contender, Verdict, verdict
 from loupe.stats.ranks import Standings
@@ -263,7 +263,7 @@ def _warnings(group: SampledGroup, result: Result | None) -> list[str]:
     """Return what must be known beside the numbers of one run."""
     if result is None:
         return ["not scored yet"]
-    return [*group.flags.warnings(result), *filter(None, [short_intervals(result)])]
+    return [*group.flags.warnings(result), *filter(None, [carried_by_few(result)])]
 
 
 def _part(group: Group) -> str:

@@ -217,27 +217,27 @@ def _below_measures(result: Result, note: str) -> list[Table]:
 def notes_of(result: Result) -> list[str]:
     """Return what must stand next to the values of one run.
 
-    They may be over a part, drafts may be their truth, and intervals may be too short.
+    They may be over a part, drafts may be their truth, and few pages may carry their error.
     """
     from loupe.results.unverified import accepted_drafts  # brings in the metrics, which `--help` can do without
 
-    return [line for line in (part_of_published(result), accepted_drafts([result]), short_intervals(result)) if line]
+    return [line for line in (part_of_published(result), accepted_drafts([result]), carried_by_few(result)) if line]
 
 
-def short_intervals(result: Result) -> str:
+def carried_by_few(result: Result) -> str:
     """Return that few pages carry most of the error, with the measures concerned; "" if none is.
 
     >>> cer = Estimate(value=0.1, low=0.05, high=0.2, n=30, few_carry_error=True)
-    >>> short_intervals(Result(benchmark="b", version="1", engine="e", signature="", headline="cer",
+    >>> carried_by_few(Result(benchmark="b", version="1", engine="e", signature="", headline="cer",
     ...     measures={"cer": cer}, directions={"cer": False}, units={"cer": "fraction"}))
-    'few pages carry most of the error in cer: the interval may be too short'
+    'few pages carry most of the error in cer: its interval allows for an unread page that fails altogether'
     """
     flagged = [name for name, one in result.measures.items() if one.few_carry_error and one.low is not None]
     names = [name for name in flagged if not says_twice([result], name)]
     if not names:
         return ""
-    intervals = "the interval" if len(names) == 1 else "the intervals"
-    return f"few pages carry most of the error in {listed(names)}: {intervals} may be too short"
+    allow = "its interval allows" if len(names) == 1 else "their intervals allow"
+    return f"few pages carry most of the error in {listed(names)}: {allow} for an unread page that fails altogether"
 
 
 def part_of_published(result: Result) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loupe.stats.bootstrap import Computed, value_of
+from loupe.stats.bootstrap import Computed
+from loupe.stats.measure_values import value_of
 from loupe.types import Benchmark, Estimate, Measure, SampleScores
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -25,6 +25,15 @@ from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
+from loupe.stats.measure_values import (
+    bounds_of,
+    cluster_values,
+    pooled_value,
+    possible_difference,
+    shares_of,
+    sizes_of,
+    value_of,
+)
 from loupe.stats.student import t_quantile
 from loupe.types import Measure, Values
 
@@ -131,7 +140,8 @@ class Resampled:
 
     `draws` and `left_out` are empty if no draws were asked for. `clusters` have a score of this measure, or of that
     part of a composite which fewest have. `error` is the standard error by leaving clusters out, known with so many
-    `degrees` of freedom. No value lies outside of `bounds`. `sums` are what the draws were computed from.
+    `degrees` of freedom. No value lies outside of `bounds`. `sums` are what the draws were computed from. `weights` say
+    how much each cluster counts (they add up to 1), and `possible` by how much one alone can change the value.
     """
 
     point: float
@@ -142,6 +152,8 @@ class Resampled:
     error: float
     bounds: tuple[float, float] = (-math.inf, math.inf)
     sums: Sums | None = None
+    weights: Floats = field(default_factory=lambda: np.zeros(0))
+    possible: float = math.nan
 
 
 def _enough(analysis: Analysis, clusters: int) -> int:
@@ -179,6 +191,8 @@ def resample(analysis: Analysis, scores: Clustered) -> dict[str, Resampled]:
             error=math.sqrt(variance(values[0], values[after:], n)),
             bounds=bounds_of(measure, None if measure.pooled else cluster_values(measure, rows)),
             sums=drawn.sums(measure.name),
+            weights=shares_of(sizes_of(measure, rows, len(scores.labels))),
+            possible=possible_difference(measure, rows),
         )
     found = counted | _composites(analysis, scores, drawn, counted)
     return {name: found[name] for name in analysis.names if name in found}
@@ -216,6 +230,8 @@ def _composites(
             error=math.sqrt(float(np.nansum(shares[: len(moves)] * moves**2))),
             bounds=_bounds_of_parts(analysis.summarize, name, parts, counted),
             sums=drawn.sums_of_composite(name, analysis.summarize),
+            weights=shares_of(np.sum([abs(slope) * counted[part].weights for part, slope in parts.items()], axis=0)),
+            possible=sum(abs(slope) * counted[part].possible for part, slope in parts.items()),
         )
     return found
 
@@ -270,18 +286,6 @@ def variance(point: float, left_out: Floats, clusters: int) -> float:
         return 0.0
     apart = float(np.sum(influence**2)) - float(np.sum(influence)) ** 2 / clusters
     return max(apart, 0.0) * (clusters - 1) / clusters
-
-
-def bounds_of(measure: Measure, seen: Floats | None = None) -> tuple[float, float]:
-    """What no value of a measure can lie beyond, by what it is, and by its values on all clusters, where it is counted.
-
-    An error rate may pass 1, but nothing says so of one that stays below it everywhere.
-    """
-    if measure.bounded or (measure.unit != "number" and measure.higher_is_better):
-        return 0.0, 1.0
-    if measure.unit == "number" or seen is None or not seen.size:
-        return -math.inf, math.inf
-    return (0.0 if seen.min() >= 0 else -math.inf), (1.0 if seen.max() <= 1 else math.inf)
 
 
 def can_vary(values: Resampled) -> bool:
@@ -382,7 +386,9 @@ def _draw(analysis: Analysis, scores: Clustered) -> _Drawn:
         drawn[done : done + len(part)] = part @ ordered
         for column, measure in enumerate(pooled):
             rows = scores.measures[measure.name]
-            pooled_draws[done : done + len(part), column] = [_pooled(measure, rows, counts[place]) for counts in part]
+            pooled_draws[done : done + len(part), column] = [
+                pooled_value(measure, rows, counts[place]) for counts in part
+            ]
         done += len(part)
     stacked = np.concatenate([total[None], drawn, total - table if draws else table[:0]])
     ends = np.cumsum([part.shape[1] for part in columns]).tolist()
@@ -418,11 +424,11 @@ def _of_sums(measure: Measure, sums: Floats) -> Floats:
 
 def _pooled_left_out(measure: Measure, rows: MeasureRows, size: int) -> Floats:
     """The value of a pooled measure, and its values without each cluster: the same if there are too many to try."""
-    point = _pooled(measure, rows, np.ones(int(rows.cluster[-1]) + 1))
+    point = pooled_value(measure, rows, np.ones(int(rows.cluster[-1]) + 1))
     values = np.full(1 + size, point)
     if rows.clusters() <= _MANY_POOLED:
         for cluster in np.unique(rows.cluster) if size else ():
-            values[1 + cluster] = _pooled(measure, rows, 1.0 - (np.arange(size) == cluster))
+            values[1 + cluster] = pooled_value(measure, rows, 1.0 - (np.arange(size) == cluster))
     return values
 
 
@@ -445,31 +451,6 @@ def _with_presence(rows: MeasureRows, clusters: int) -> Floats:
     present = np.zeros((clusters, 1))
     present[rows.cluster] = 1.0
     return np.concatenate([rows.sums(clusters), present], axis=1)
-
-
-def cluster_values(measure: Measure, rows: MeasureRows) -> Floats:
-    """The measure on each cluster that has it, where it can be computed."""
-    values = value_of(measure, rows.sums(int(rows.cluster[-1]) + 1)[np.unique(rows.cluster)])
-    return values[np.isfinite(values)]
-
-
-def value_of(measure: Measure, sums: Floats) -> Floats:
-    """A measure of sums of counts, shape (..., k) → (...)."""
-    with np.errstate(all="ignore"):
-        if measure.value is not None:
-            return np.asarray(measure.value(sums), float)
-        if sums.shape[-1] < 2:
-            raise ValueError(f"measure {measure.name!r} needs two counts (or a `value` function) to be a ratio")
-        ratio: Floats = sums[..., 0] / sums[..., 1]
-        return ratio
-
-
-def _pooled(measure: Measure, rows: MeasureRows, counts: Floats) -> float:
-    """A pooled measure of the rows, each as often as its cluster was drawn; nan without any row."""
-    if measure.value is None:
-        raise ValueError(f"measure {measure.name!r} is pooled and needs a `value` function")
-    drawn = np.repeat(rows.counts, counts[rows.cluster].astype(np.intp), axis=0)
-    return float(measure.value(drawn)) if len(drawn) else math.nan
 
 
 def _acceleration(values: Resampled) -> float:

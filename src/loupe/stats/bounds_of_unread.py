@@ -24,8 +24,8 @@ from loupe.stats.clusters import Floats
 ENOUGH = 30.0
 #: Differences of so many clusters show how large a difference can be.
 _SEVERAL = 3.0
-#: What clusters add to an error that few of them carry has at least this skewness.
-_SKEWED = 0.25
+#: Few clusters carry an error if they are worth less than this share of all, and what they add is as skewed as this.
+_FEW, _SKEWED = 0.3, 0.25
 _NORMAL = NormalDist()
 _STEPS = 80
 #: Ends are found to this part of the range that is left open.
@@ -78,14 +78,24 @@ class Contributions:
 
     def ends(self, level: float) -> tuple[float, float]:
         """Return bounds that hold whatever the clusters not read are like; either end errs in level / 2."""
-        return self._ends(level, self.possible)
+        return self._ends(level, self.possible, self._average)
+
+    def upper_end(self, level: float) -> float:
+        """Return the upper one of `ends`."""
+        return self._upper_end(self.apart, level, self.possible, self._average)
 
     def worst_ends(self, level: float) -> tuple[float, float]:
-        """Return `ends` for a cluster not read that may be as large as the largest one read, if that is worse."""
+        """Return `ends` for a cluster not read that may be as large as the largest one read, if that is worse.
+
+        As large as the largest two together if all clusters are worth fewer than half of them by their sizes: others
+        may then be larger than any that was read.
+        """
         low, high = self.ends(level)
         if float(np.ptp(self.weights)) <= _ROUNDED:
             return low, high
-        worst_low, worst_high = self._ends(level, self.possible, largest=True)
+        unequal = 2 * self.effective < np.count_nonzero(self.weights)
+        weight = float(np.sort(self.weights)[-2 if unequal else -1 :].sum())
+        worst_low, worst_high = self._ends(level, self.possible, weight)
         return min(low, worst_low), max(high, worst_high)
 
     def likely_ends(self, level: float) -> tuple[float, float]:
@@ -93,15 +103,20 @@ class Contributions:
         rest = self.apart - float(self.apart.sum()) * self.weights
         if np.abs(rest).max() <= _ROUNDED or evidence(rest) < _SEVERAL:
             return self.ends(level)
-        return self._ends(level, 0.0)
+        return self._ends(level, 0.0, self._average)
 
-    def _ends(self, level: float, possible: float, *, largest: bool = False) -> tuple[float, float]:
-        # An unread cluster is as large as the one in which the average unit lies.
-        weight = float(self.weights.max() if largest else (self.weights**2).sum() / self.weights.sum())
-        high, low = (self._upper(apart, level / 2, possible, weight) for apart in (self.apart, -self.apart))
+    @property
+    def _average(self) -> float:
+        """The weight of the cluster in which the average unit lies: as large is a cluster not read."""
+        return float((self.weights**2).sum() / self.weights.sum())
+
+    def _ends(self, level: float, possible: float, weight: float) -> tuple[float, float]:
+        high, low = (self._upper_end(apart, level, possible, weight) for apart in (self.apart, -self.apart))
+        return -low, high
+
+    def _upper_end(self, apart: Floats, level: float, possible: float, weight: float) -> float:
         # A composite that is no sum of its parts may be further apart.
-        most = max(self.possible, abs(float(self.apart.sum())))
-        return max(-low, -most), min(high, most)
+        return min(self._upper(apart, level / 2, possible, weight), max(self.possible, abs(float(self.apart.sum()))))
 
     def _upper(self, apart: Floats, tail: float, possible: float, weight: float) -> float:
         """Return the upper end if a cluster of this weight adds all that is possible, or as much as one read."""
@@ -142,9 +157,9 @@ def evidence(influence: Floats) -> float:
 
 
 def few_carry(losses: Floats) -> bool:
-    """Return whether few clusters carry most of an error, so that its interval may be too short.
+    """Return whether few clusters carry most of an error, so that they say little of other bad ones.
 
-    `losses` are what each cluster adds to the error. Few are fewer than a third, by their effective number
+    `losses` are what each cluster adds to the error. Few are fewer than 30 %, by their effective number
     (Σ d)² / Σ d², if the losses are skewed towards large ones.
 
     >>> few_carry(np.array([8.0, 1.0] + [0.0] * 7)), few_carry(np.array([2.0, 1.0] * 6))
@@ -154,7 +169,7 @@ def few_carry(losses: Floats) -> bool:
     if largest <= _ROUNDED:
         return False
     parts = np.maximum(losses / largest, 0.0)
-    if float(parts.sum() ** 2) >= parts.size / 3 * float((parts**2).sum()):
+    if float(parts.sum() ** 2) >= _FEW * parts.size * float((parts**2).sum()):
         return False
     apart = parts - parts.mean()
     return float((apart**3).mean()) > _SKEWED * math.sqrt(float((apart**2).mean())) ** 3

@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 
 from loupe.stats.analysis import DRAWS
-from loupe.stats.bootstrap import Resampled, bounds_of, interval, multiplicities, value_of, variance
+from loupe.stats.bootstrap import Resampled, interval, multiplicities, variance
 from loupe.stats.clusters import Floats
+from loupe.stats.measure_values import bounds_of, value_of
 from loupe.types import Estimate, Measure
 
 #: Where a crossing lies: on the ladder; the curve stays on the good side; it is bad from the first rung on; unknown.

@@ -13,7 +13,7 @@ import numpy as np
 from loupe.stats.analysis import Analysis
 from loupe.stats.bootstrap import CONFIDENCE, Resampled, can_vary, interval, resample
 from loupe.stats.bounds_of_unread import Contributions, few_carry
-from loupe.stats.clusters import Clustered, Floats, MeasureRows, Row, sort_into_clusters
+from loupe.stats.clusters import Clustered, MeasureRows, Row, sort_into_clusters
 from loupe.stats.proportions import exact_interval
 from loupe.types import Estimate, Measure
 
@@ -40,8 +40,7 @@ def estimate_clustered(analysis: Analysis, scores: Clustered, *, fewest: int = 2
     for measure in analysis.measures:
         of_measure = scores.measures.get(measure.name)
         n = len(scores.labels) if of_measure is None else len(of_measure.counts)
-        answers = None if of_measure is None else right_or_wrong(measure, of_measure)
-        results[measure.name] = _estimate(measure, found.get(measure.name), n, answers, fewest=fewest)
+        results[measure.name] = _estimate(measure, found.get(measure.name), n, of_measure, fewest=fewest)
     return results
 
 
@@ -59,16 +58,29 @@ def right_or_wrong(measure: Measure, rows: MeasureRows) -> Contributions | None:
     return Contributions((earned - most / 2) / total, most / total, 0.5)
 
 
-def interval_of(values: Resampled, answers: Contributions | None) -> tuple[float, float] | None:
-    """Return the 95 % interval of a measure: exact if its value is the share of `answers`, else the bootstrap's.
+def interval_of(
+    measure: Measure, values: Resampled, rows: MeasureRows | None
+) -> tuple[tuple[float, float] | None, bool]:
+    """Return the 95 % interval of a measure, and whether few clusters carry most of its error.
 
-    `answers` are clusters that are right or wrong altogether, less a half (`right_or_wrong`). Those of one size have
-    the interval of Clopper and Pearson, others `Contributions.ends`.
+    If few do, its worse end allows for an unread cluster that fails altogether. Clusters that are right or wrong
+    altogether have an exact interval, which does so anyhow. `rows` are None for composites.
     """
-    if answers is None or not can_vary(values):
-        return interval(values)
-    if not math.isclose(0.5 + answers.apart.sum(), values.point, abs_tol=1e-9):
-        return interval(values)  # the evaluator made it something else
+    answers = None if rows is None or not can_vary(values) else right_or_wrong(measure, rows)
+    # If they differ, the evaluator made it something else.
+    if answers is not None and math.isclose(0.5 + answers.apart.sum(), values.point, abs_tol=1e-9):
+        return _exact(answers), False
+    ends, losses = interval(values), _losses(measure, values)
+    if ends is None or losses is None or not few_carry(losses.apart[losses.weights > 0]):
+        return ends, False
+    (low, high), error = ends, losses.upper_end(1 - CONFIDENCE)
+    if measure.higher_is_better:
+        return (min(low, max(1 - error, values.bounds[0])), high), True
+    return (low, max(high, min(error, values.bounds[1]))), True
+
+
+def _exact(answers: Contributions) -> tuple[float, float] | None:
+    """Return the interval of Clopper and Pearson, or `Contributions.ends` if clusters differ in size."""
     sizes = answers.weights[answers.weights > 0]
     if math.isclose(sizes.min(), sizes.max()):
         return exact_interval(int(np.count_nonzero(answers.apart > 0)), sizes.size)
@@ -81,30 +93,29 @@ def is_share(measure: Measure) -> bool:
     return measure.value is None and measure.unit == "fraction" and measure.higher_is_better
 
 
-def _estimate(
-    measure: Measure, values: Resampled | None, n: int, answers: Contributions | None, *, fewest: int
-) -> Estimate:
+def _estimate(measure: Measure, values: Resampled | None, n: int, rows: MeasureRows | None, *, fewest: int) -> Estimate:
     if values is None:
         return Estimate(value=None)
     if not math.isfinite(values.point):
         return Estimate(value=None, n=n)
-    ends = interval_of(values, answers) if values.draws.size and values.clusters >= fewest else None
+    if not values.draws.size or values.clusters < fewest:
+        return Estimate(value=values.point, n=n)
+    ends, few = interval_of(measure, values, rows)
     if ends is None:
         return Estimate(value=values.point, n=n)
-    # An exact interval is long enough.
-    few = answers is None and few_carry(_losses(measure, values))
     return Estimate(value=values.point, low=ends[0], high=ends[1], n=n, few_carry_error=few)
 
 
-def _losses(measure: Measure, values: Resampled) -> Floats:
+def _losses(measure: Measure, values: Resampled) -> Contributions | None:
     """Return what each cluster adds to the error, for every kind of measure: by how much it moves it, and its part.
 
-    None of a measure without a perfect value. Clusters that do not move a measure do not have it.
+    None for a measure without a perfect value.
     """
-    if measure.unit == "number" and not measure.bounded:
-        return np.zeros(0)
+    if measure.unit == "count" or (measure.unit == "number" and not measure.bounded):
+        return None
     error = 1 - values.point if measure.higher_is_better else values.point
-    moves = measure.merit(1.0) * (values.left_out - values.point)
-    moves = moves[np.isfinite(moves) & (moves != 0)]
-    losses: Floats = moves + error / max(moves.size, 1)
-    return losses
+    moves = np.nan_to_num(measure.merit(1.0) * (values.left_out - values.point))
+    # Exact for ratios.
+    losses = error * values.weights + moves * (1 - values.weights)
+    losses += (error - losses.sum()) * values.weights
+    return Contributions(losses, values.weights, values.possible)

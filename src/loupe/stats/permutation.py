@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loupe.stats.analysis import Analysis
-from loupe.stats.bootstrap import Computed, cluster_values, places_of, value_of
+from loupe.stats.bootstrap import Computed, places_of
 from loupe.stats.bounds_of_unread import Contributions
 from loupe.stats.clusters import Clustered, Floats, MeasureRows
 from loupe.stats.contrast import Contrast, contrast
+from loupe.stats.measure_values import possible_difference, shares_of, sizes_of, value_of
 from loupe.types import Measure, Values
 
 #: Signs drawn at a time; bounds the memory of a draw.
@@ -79,30 +80,13 @@ def contributions(single: Floats, weights: Floats, possible: float) -> Contribut
     return Contributions(apart + (single[0] - apart.sum()) * weights, weights, possible)
 
 
-def possible_difference(measure: Measure, a: MeasureRows, b: MeasureRows) -> float:
-    """Return by how much two runs can differ on one cluster: the scale of the measure, else the range seen."""
-    if measure.unit == "count":
-        return float(max(len(a.counts), len(b.counts)))
-    if measure.bounded or (measure.unit == "fraction" and measure.higher_is_better):
-        return 1.0
-    seen = np.zeros(0) if measure.pooled else np.concatenate([cluster_values(measure, rows) for rows in (a, b)])
-    if measure.unit == "fraction":
-        return max(1.0, float(seen.max(initial=0.0)))
-    return float(np.ptp(seen)) if seen.size else math.nan
-
-
 def _weights(measures: Sequence[Measure], a: Clustered, b: Clustered) -> dict[str, Floats]:
     """Return the weight of each cluster in a measure: its share of the denominators, else of the rows."""
     size = len(a.labels)
-    found = {}
-    for measure in measures:
-        both = a.measures[measure.name], b.measures[measure.name]
-        if measure.pooled or both[0].counts.shape[1] != 2:
-            first, second = (np.bincount(rows.cluster, minlength=size).astype(np.float64) for rows in both)
-        else:
-            first, second = (rows.sums(size)[:, 1] for rows in both)
-        found[measure.name] = _shares(np.maximum(first + second, 0.0))
-    return found
+    return {
+        one.name: shares_of(sizes_of(one, a.measures[one.name], size) + sizes_of(one, b.measures[one.name], size))
+        for one in measures
+    }
 
 
 def _slopes(
@@ -123,14 +107,9 @@ def _with_parts(weights: Mapping[str, Floats], slopes: Mapping[str, Mapping[str,
     """Return the weights with those of composites: the weights of the parts, each times its slope."""
     size = next(iter(weights.values())).size
     return dict(weights) | {
-        name: _shares(np.sum([slope * weights[part] for part, slope in each.items()], axis=0) + np.zeros(size))
+        name: shares_of(np.sum([slope * weights[part] for part, slope in each.items()], axis=0) + np.zeros(size))
         for name, each in slopes.items()
     }
-
-
-def _shares(weights: Floats) -> Floats:
-    total = float(weights.sum())
-    return weights / total if total > 0 else np.full(weights.size, 1 / weights.size)
 
 
 class _Exchangeable:

@@ -22,7 +22,7 @@ from loupe.stats.bootstrap import resample
 from loupe.stats.bounds_of_unread import ENOUGH, evidence
 from loupe.stats.clusters import Clustered, Floats
 from loupe.stats.comparison import LEVEL
-from loupe.stats.estimates import interval_of, right_or_wrong
+from loupe.stats.estimates import interval_of
 from loupe.stats.permutation import contrasts
 
 #: Why nothing more is read: the interval is narrow enough; there may be no more pages; or it goes on.
@@ -92,10 +92,9 @@ def _one(analysis: Analysis, run: Clustered, name: str) -> tuple[Ends, Floats]:
     values = resample(analysis, run).get(name)
     if values is None:
         return None, np.empty(0)
-    measure = next((each for each in analysis.measures if each.name == name), None)
-    rows = run.measures.get(name)
-    answers = None if measure is None or rows is None else right_or_wrong(measure, rows)
-    return interval_of(values, answers), values.left_out
+    measure = next(each for each in analysis.measures if each.name == name)
+    ends, _ = interval_of(measure, values, run.measures.get(name))
+    return ends, values.left_out
 
 
 def _difference(analysis: Analysis, runs: Sequence[Clustered], name: str) -> tuple[Ends, Floats]:

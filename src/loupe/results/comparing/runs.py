@@ -16,7 +16,7 @@ from loupe.results.headline import check_measure, headline_of
 from loupe.results.partial_runs import left_out_sentences, other_composites, without
 from loupe.results.ranking import unranked_sentences
 from loupe.results.scored_here import marked, result_of
-from loupe.results.sections import failed_count, part_of_published, says_twice, short_intervals
+from loupe.results.sections import carried_by_few, failed_count, part_of_published, says_twice
 from loupe.results.unverified import accepted_drafts, review_of, truth_cell, unverified, unverified_warning
 from loupe.results.verdict import Contender, verdict
 from loupe.results.worst_samples import movement
@@ -80,7 +80,7 @@ def compare_runs(paths: Sequence[Path], *, to_best: bool = False, measure: str =
             *(
                 f"{name}: {said}"
                 for name, each in zip(names.values(), results, strict=True)
-                if (said := short_intervals(each))
+                if (said := carried_by_few(each))
             ),
         ],
         untold=found.untold,
