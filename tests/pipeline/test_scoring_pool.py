@@ -10,12 +10,15 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from loupe.errors import LoupeError, ProfileError, UsageError
+from loupe.scoring.child import Scored
 from loupe.scoring.pool import ScorePool, score_digest
-from loupe.scoring.process import Here, Line
+from loupe.scoring.process import Here, Line, LocalLine, Worker
 from loupe.types import Prediction, Sample, SampleScores, Score
+from loupe.workers.child import frame
 
 TOY = '''
 """Scores what the prediction tells it to do."""
@@ -272,3 +275,19 @@ def test_where_the_machines_that_score_are_gone_whoever_waits_is_told(toy: str) 
 
     with pytest.raises(LoupeError, match="the cluster does not answer any more"):
         asyncio.run(ask())
+
+
+def test_a_score_that_came_with_the_word_that_its_batch_was_taken_is_not_waited_for() -> None:
+    class Said(LocalLine):
+        reads = 0
+
+        def read(self, seconds: float) -> bytes | None:
+            self.reads += 1
+            return frame(b"") + frame(msgspec.msgpack.encode(Scored(seconds=1.5))) if self.reads == 1 else None
+
+    line = Said()
+    worker = Worker(line)
+    try:
+        assert worker.receive(timeout=5, tick=lambda: None).seconds == 1.5 and line.reads == 1
+    finally:
+        worker.close()

@@ -194,7 +194,9 @@ class Worker:
 
     def _message(self, kind: type[Message], timeout: float, tick: Callable[[], None]) -> Message:
         deadline = time.monotonic() + timeout
-        while not (body := self._taken()):  # an empty one says that the batch was taken
+        while not (body := self._taken()):
+            if body is not None:  # an empty one says that the batch was taken; the next may be there already
+                continue
             left = deadline - time.monotonic()
             if left <= 0:
                 raise WorkerHungError(f"no score within {timeout:g} s")
