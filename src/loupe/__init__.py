@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loupe import metrics
-    from loupe.api.comparing import Comparison, compare
+    from loupe.api.comparing import Comparison, compare, report
     from loupe.api.listing import benchmarks, engines
-    from loupe.api.reading import arun, run
-    from loupe.api.reports import report
+    from loupe.api.reading import arun, run, score
     from loupe.api.runs import Run, ScoredSample, load_run
-    from loupe.api.scoring import score
     from loupe.engines.shared.functions import Page
     from loupe.errors import LoupeError
     from loupe.types import Estimate, Failure, Output
@@ -67,9 +65,9 @@ _PLACES = {
     "compare": "loupe.api.comparing:compare",
     "engines": "loupe.api.listing:engines",
     "load_run": "loupe.api.runs:load_run",
-    "report": "loupe.api.reports:report",
+    "report": "loupe.api.comparing:report",
     "run": "loupe.api.reading:run",
-    "score": "loupe.api.scoring:score",
+    "score": "loupe.api.reading:score",
 }
 #: Functions with the names of packages: `loupe.benchmarks.NAME` is a module, and `loupe.benchmarks()` lists all.
 _CALLABLE = frozenset({"benchmarks", "engines", "report"})

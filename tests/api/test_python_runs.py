@@ -23,7 +23,7 @@ import pytest
 from PIL.Image import Image
 
 import loupe
-from loupe.api.temporary import TemporaryFolder
+from loupe.api.runs import TemporaryFolder
 from loupe.engines.shared.functions import function_of, open_function
 from loupe.results.exports.sample_tables import write_csv
 from loupe.runs.drawn import draw_stratified

@@ -11,7 +11,7 @@ from loupe.benchmarks.folders.own.config import FolderConfig
 from loupe.benchmarks.folders.own.survey import contents_of
 from loupe.cli.compare import sections
 from loupe.report.collect import collect
-from loupe.report.page import environment, group_context
+from loupe.report.html import environment, group_context
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.unverified import accepted_drafts
 from loupe.runs.folder import RunFolder

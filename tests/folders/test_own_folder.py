@@ -20,7 +20,7 @@ from loupe.benchmarks import get_benchmark
 from loupe.benchmarks.folders.own import check_folder, not_in_samples, open_folder
 from loupe.benchmarks.folders.own.config import Config
 from loupe.errors import DatasetError, UsageError
-from loupe.report.judged_fields import fields_of
+from loupe.report.stored_facts import fields_of
 from loupe.types import FAILED, PdfPage, Prediction, Score
 
 Make = Callable[..., Path]

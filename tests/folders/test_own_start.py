@@ -26,8 +26,8 @@ from loupe.benchmarks.folders.own.starting import Beginning, begin, label_map, s
 from loupe.cli.init import ask
 from loupe.errors import DatasetError, UsageError
 from loupe.report.collect import collect
-from loupe.report.page import environment as templates
-from loupe.report.page import group_context
+from loupe.report.html import environment as templates
+from loupe.report.html import group_context
 from loupe.results.comparing.runs import compare_runs
 from tests.support.command_line import command, environment, loupe
 

@@ -17,8 +17,7 @@ from loupe.cli.score import names_of
 from loupe.errors import UnsafeFileError, UsageError
 from loupe.files.foreign import decode_text
 from loupe.pipeline.answer_files import read_answer, read_answers
-from loupe.pipeline.answer_names import Answers, match_answers, nearly_named
-from loupe.pipeline.existing_answers import find_all
+from loupe.pipeline.existing_answers import Answers, find_all, match_answers, nearly_named
 from loupe.pipeline.plan import samples_of
 from loupe.types import Prediction
 from tests.support.command_line import loupe

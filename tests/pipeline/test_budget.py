@@ -23,8 +23,7 @@ from loupe.errors import EngineUnavailableError, ProfileError, UsageError
 from loupe.inference.budget import Budget, money
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer
-from loupe.pipeline.spending import priced
-from loupe.pipeline.spent import speed_of
+from loupe.pipeline.spent import priced, speed_of
 from loupe.runs.folder import RunFolder
 from tests.support.chat_server import Received, Reply, in_thread
 from tests.support.served import make_benchmark

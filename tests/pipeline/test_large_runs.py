@@ -15,9 +15,9 @@ from loupe.engines.registry import load_profile
 from loupe.files.folder import Folder
 from loupe.files.json_lines import replacing_lines
 from loupe.inference.progress import Progress
-from loupe.pipeline import Plan, infer, stages, stored_answers
-from loupe.pipeline.answer_names import match_answers
-from loupe.pipeline.stored_answers import StoredAnswers
+from loupe.pipeline import Plan, answer_files, infer, stages
+from loupe.pipeline.answer_files import StoredAnswers
+from loupe.pipeline.existing_answers import match_answers
 from loupe.runs.places import Place, Places
 from loupe.runs.stored_records import StoredRecords
 from loupe.stats.analysis import Analysis
@@ -118,7 +118,7 @@ def test_lines_that_could_not_all_be_written_replace_nothing(tmp_path: Path) -> 
 
 
 def test_answers_beyond_memory_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_answers, "_HELD", 64)
+    monkeypatch.setattr(answer_files, "_HELD", 64)
     found = StoredAnswers()
     texts = {f"p{number}": f"text {number} \u4e2d\n" * number for number in range(20)}
     for name, text in texts.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 import loupe
 from loupe.pipeline.spent import speed_of
 from loupe.report.collect import collect
-from loupe.report.page import environment, group_context
+from loupe.report.html import environment, group_context
 from loupe.results.sections import result_sections
 from loupe.results.speed import speed_table, speed_text
 from loupe.runs.folder import RunFolder

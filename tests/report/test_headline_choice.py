@@ -23,7 +23,7 @@ from loupe.cli.view import command as view
 from loupe.data import trust
 from loupe.errors import UsageError
 from loupe.report.collect import collect
-from loupe.report.page import group_context
+from loupe.report.html import group_context
 from loupe.report.tradeoffs import tradeoffs
 from loupe.results.headline import format_headline, headline_of
 from loupe.results.published import reproduction_sections

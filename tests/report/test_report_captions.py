@@ -9,8 +9,8 @@ import pytest
 
 from loupe.benchmarks.registry import get_benchmark
 from loupe.report.collect import collect
+from loupe.report.html import group_context
 from loupe.report.leaderboard import step_of
-from loupe.report.page import group_context
 from loupe.results.interval_words import interval_caption
 from loupe.results.published import leaderboard_rows
 from loupe.types import Estimate, Measure, PublishedRow, Result

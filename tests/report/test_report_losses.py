@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loupe.explanation import Explanation, Flag, Region, Unit
-from loupe.report.matches import BUDGET, UNIT_LIMIT, packed_match, packed_page
-from loupe.report.table_grids import CELL_LIMIT, table_grids
+from loupe.report.matches import BUDGET, CELL_LIMIT, UNIT_LIMIT, packed_match, packed_page, table_grids
 from loupe.results.costs import Counts, costs
 from loupe.results.flag_cells import Flags
 from loupe.results.losses import official_table

@@ -13,10 +13,8 @@ import pytest
 from loupe.errors import RunError, UsageError
 from loupe.files.folder import Folder
 from loupe.report import leaderboard
-from loupe.report.collect import SampledGroup
-from loupe.report.grid_cells import rightly_empty
-from loupe.report.html import write_report
-from loupe.report.page import inline_json
+from loupe.report.collect import SampledGroup, rightly_empty
+from loupe.report.html import inline_json, write_report
 from loupe.report.samples import SampleJob, pack, pack_all
 from loupe.results.groups import Entrant, tell_apart
 from loupe.results.sample_values import sample_values

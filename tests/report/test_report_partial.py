@@ -12,7 +12,7 @@ import pytest
 from loupe.benchmarks.registry import get_benchmark
 from loupe.cli.compare import sections
 from loupe.report.collect import collect, sample_jobs
-from loupe.report.page import environment, group_context
+from loupe.report.html import environment, group_context
 from loupe.results.comparing.runs import compare_runs
 from loupe.results.partial_runs import other_composites
 from loupe.results.tables.terminal import tab_separated

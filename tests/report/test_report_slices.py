@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from loupe.report.collect import collect
+from loupe.report.html import environment, group_context
 from loupe.report.leaderboard import slice_tables
-from loupe.report.page import environment, group_context
 from loupe.types import Estimate
 from tests.support.report_runs import toy_pages
 

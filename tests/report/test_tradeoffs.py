@@ -16,8 +16,7 @@ from playwright.sync_api import Browser
 
 from loupe.report.collect import collect
 from loupe.report.html import write_report
-from loupe.report.label_places import crosses, overlap, place_labels
-from loupe.report.svg_parts import Scale
+from loupe.report.svg_parts import Scale, crosses, overlap, place_labels
 from loupe.report.tradeoffs import HEIGHT, Point, Tradeoff, heading, left_over, tradeoff_svg, tradeoffs
 from loupe.runs.folder import RunFolder
 from loupe.types import Estimate, Measure, Prediction

@@ -19,11 +19,10 @@ from loupe.engines.chat.settings import Settings
 from loupe.engines.registry import load_profile
 from loupe.engines.shared.redaction import without_secret_arguments
 from loupe.errors import UsageError
-from loupe.servers.arguments import Argument, as_words, from_table, from_words, merge
 from loupe.servers.keeper import started_once
 from loupe.servers.log import explain
 from loupe.servers.templates import templates
-from loupe.servers.wanted import Wanted, wanted_server
+from loupe.servers.wanted import Argument, Wanted, as_words, from_table, from_words, merge, wanted_server
 from tests.support.command_line import loupe, needs, trusted
 from tests.support.served import make_benchmark
 

@@ -21,10 +21,9 @@ from loupe.errors import EngineUnavailableError, UsageError
 from loupe.inference.progress import Progress
 from loupe.pipeline import infer
 from loupe.servers.keeper import Keeper
-from loupe.servers.left_over import left_over
-from loupe.servers.ports import free_port
 from loupe.servers.processes import find
-from loupe.servers.record import ServerRecord
+from loupe.servers.record import ServerRecord, left_over
+from loupe.servers.server_probes import free_port
 from tests.support.command_line import command, complaint, environment, loupe, needs, trusted
 from tests.support.served import (
     QUICK,

@@ -21,11 +21,9 @@ from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer
 from loupe.runs.folder import RunFolder
 from loupe.servers.keeper import Keeper
-from loupe.servers.ports import is_free
-from loupe.servers.processes import Process, living
+from loupe.servers.processes import Patience, Process, StopPatience, living
 from loupe.servers.record import FILE, ServerRecord
-from loupe.servers.stopping import StopPatience
-from loupe.servers.watch import Patience
+from loupe.servers.server_probes import is_free
 from loupe.types import Prediction
 
 READER = """

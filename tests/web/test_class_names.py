@@ -11,9 +11,9 @@ import pytest
 
 from loupe import web
 from loupe.data.hub.katex import katex_folder
-from loupe.report import page
+from loupe.report import html
 
-REPORT, WEB = Path(page.__file__).parent / "static", Path(web.__file__).parent
+REPORT, WEB = Path(html.__file__).parent / "static", Path(web.__file__).parent
 SHARED = [REPORT / name for name in ("report.css", "match.css", "facts.css")]
 PAGES = {
     "report": SHARED,

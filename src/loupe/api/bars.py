@@ -38,7 +38,7 @@ def bar_here(progress: Progress, *, shown: bool) -> Bar:
 
 
 def _notebook() -> Any:
-    """What shows things below a cell of a notebook; None outside of one."""
+    """The function that shows things below a cell of a notebook; None outside of one."""
     if "IPython" not in sys.modules:
         return None
     from IPython import get_ipython

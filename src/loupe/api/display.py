@@ -1,4 +1,4 @@
-"""How runs, samples, comparisons and lists look in a notebook: small tables, light and dark.
+"""Runs, samples, comparisons and lists in a notebook: small tables, light and dark.
 
 Colours are those of JupyterLab's theme where it tells them, else those of the reader's system. All texts are escaped.
 """
@@ -154,7 +154,7 @@ def _plain(value: object) -> str:
 
 
 def _picture(sample: ScoredSample) -> str:
-    """The page as a picture in the text itself; "" where it cannot be shown."""
+    """The page as a picture in the text itself; "" if it cannot be shown."""
     from loupe.data.pages import thumbnail
 
     try:

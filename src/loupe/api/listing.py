@@ -131,7 +131,7 @@ def engine_rows() -> list[dict[str, str]]:
 
 
 def state_of(profile: Profile) -> str:
-    """Whether the environment of an engine is installed, and its size; "" for one that needs none."""
+    """The state of an engine's environment, with its size; "" for an engine that needs none."""
     from loupe.engines.environments.places import Settings, state, wanted
 
     return state(wanted(profile)) if isinstance(profile, Settings) else ""

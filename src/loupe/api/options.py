@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, get_args
 
-from loupe.api.temporary import TemporaryFolder
+from loupe.api.runs import TemporaryFolder
 from loupe.benchmarks.registry import benchmark_ids, check_options, full_name, get_benchmark, shown_options
 from loupe.engines.registry import Profile, load_profile, profile_names, slug
 from loupe.engines.shared.functions import Settings, function_of, open_function
@@ -48,7 +48,7 @@ _OF_FUNCTIONS = frozenset({"concurrency", "timeout", "retries"})
 
 
 class DataOptions(TypedDict, total=False):
-    """Which samples of a benchmark, and where the run is filed; as on the command line.
+    """Options of samples and of the place where the run is filed; as on the command line.
 
     `limit` asks for the first N samples, `sample=N` for N at random by `seed`, `limit=N, sample="stratified"` for N in
     proportion to task and tags. `option` holds options of the benchmark, and settings of the engine that have no

@@ -1,22 +1,32 @@
-"""`loupe.Run`: the numbers of a run, its samples, and the run as a table."""
+"""`loupe.Run`: the numbers of a run, its samples, the run as a table, and a folder for runs that ask for none."""
 
 from __future__ import annotations
 
+import atexit
+import functools
+import importlib
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from loupe.api import display, tables
-from loupe.api.temporary import TemporaryFolder
+from loupe.api import display
 from loupe.benchmarks.registry import benchmark_of_run
-from loupe.errors import RunError, UsageError, did_you_mean, word
+from loupe.data.extras import install_command
+from loupe.errors import MissingToolError, RunError, UsageError, did_you_mean, word
+from loupe.files.scratch import scratch_folder
 from loupe.pipeline.plan import open_samples
+from loupe.results.exports.sample_tables import columns_of, sample_rows, unit_rows
 from loupe.results.headline import format_headline, headline_of
 from loupe.results.sample_values import sample_values
 from loupe.results.scored_here import result_of
 from loupe.results.sections import carried_by_few
+from loupe.runs.folder import RunFolder
 from loupe.runs.info import RunInfo
 from loupe.runs.opening import open_run
 from loupe.runs.places import Place
@@ -26,6 +36,61 @@ if TYPE_CHECKING:
     import pandas
     import polars
     from PIL.Image import Image
+
+
+class TemporaryFolder:
+    """A new folder below that for temporary files."""
+
+    def __init__(self) -> None:
+        if not _parent().is_dir():  # something cleans up there
+            _parent.cache_clear()
+        self.path = Path(tempfile.mkdtemp(dir=_parent()))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@functools.cache
+def _parent() -> Path:
+    """Return the one folder of this process: its lock takes a descriptor, of which a process has few."""
+    held = ExitStack()
+    atexit.register(held.close)
+    return held.enter_context(scratch_folder("loupe-run-"))
+
+
+_KINDS = ("sample", "unit")
+
+
+def rows_of(folder: RunFolder, by: str) -> list[dict[str, Any]]:
+    """The rows of a run, with the columns of an exported table. Raises UsageError for rows of another kind."""
+    if by not in _KINDS:
+        raise UsageError(f"by={by!r}: no such rows", hint=f"by={' or '.join(map(repr, _KINDS))}")
+    if by == "sample":
+        names, found = columns_of([folder]), list(sample_rows(folder))
+    else:
+        found = list(unit_rows(folder))
+        names = list(dict.fromkeys(name for row in found for name in row))
+    # Every row has all columns, in one order: a table has no other way to be whole.
+    return [{name: row.get(name) for name in names} for row in found]
+
+
+def to_pandas(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A DataFrame of pandas."""
+    return _library("pandas").DataFrame(list(rows))
+
+
+def to_polars(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A DataFrame of polars."""
+    return _library("polars").DataFrame(list(rows), infer_schema_length=None)
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        command = install_command("").rsplit(" ", 1)[0]
+        command = command.removesuffix(" -e")
+        raise MissingToolError(f"{name} is not installed", hint=f"{command} {name}; run.rows() needs nothing") from None
 
 
 class ScoredSample:
@@ -51,32 +116,32 @@ class ScoredSample:
 
     @cached_property
     def sample(self) -> Sample:
-        """The sample as its benchmark has it. Raises DatasetError where the data is gone."""
+        """The sample as its benchmark has it. Raises DatasetError if the data is gone."""
         return self._run._sample(self.id)
 
     @property
     def outcome(self) -> str:
-        """How it ended: `ok`, `empty`, `truncated`, `repeated`, or a failure (`loupe.types.FAILED`)."""
+        """The end of it: `ok`, `empty`, `truncated`, `repeated`, or a failure (`loupe.types.FAILED`)."""
         return self.row.outcome
 
     @property
     def error(self) -> str:
-        """Why there is no answer, or why it was not scored; "" for most."""
+        """The reason that there is no answer, or that it was not scored; "" for most."""
         return self.row.error
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """What results are sliced by."""
+        """The tags that results are sliced by."""
         return self.row.tags
 
     @property
     def text(self) -> str:
-        """What the engine gave, to the letter."""
+        """The answer of the engine, to the letter."""
         return self.prediction.text
 
     @property
     def reference(self) -> str:
-        """What should have been read; "" where that is no text (`sample.truth` has it)."""
+        """The text that should have been read; "" if that is no text (`sample.truth` has it)."""
         return self._run.benchmark_record.reference(self.sample)
 
     @property
@@ -188,12 +253,12 @@ class Run:
 
     @property
     def headline_note(self) -> str:
-        """Why another measure than the benchmark's headline ranks this run, in one sentence; "" if none does."""
+        """The reason that another measure than the headline ranks this run, in one sentence; "" if none does."""
         return headline_of([self.result]).note
 
     @property
     def signature(self) -> str:
-        """How the numbers were made: benchmark, samples, engine, settings and versions in one line."""
+        """Benchmark, samples, engine, settings and versions behind the numbers, in one line."""
         return self.result.signature
 
     @property
@@ -222,7 +287,7 @@ class Run:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What has to be known beside the numbers."""
+        """Warnings that belong beside the numbers."""
         return [*self.result.warnings, *filter(None, [carried_by_few(self.result)])]
 
     @cached_property
@@ -248,15 +313,15 @@ class Run:
 
         The columns are those of `loupe export --to csv` (docs/exports.md); what is not known is None.
         """
-        return tables.rows_of(self._folder, by)
+        return rows_of(self._folder, by)
 
     def to_pandas(self, by: Literal["sample", "unit"] = "sample") -> pandas.DataFrame:
-        """The rows as a DataFrame of pandas. Raises MissingToolError where it is not installed."""
-        return tables.to_pandas(self.rows(by))
+        """The rows as a DataFrame of pandas. Raises MissingToolError if it is not installed."""
+        return to_pandas(self.rows(by))
 
     def to_polars(self, by: Literal["sample", "unit"] = "sample") -> polars.DataFrame:
-        """The rows as a DataFrame of polars. Raises MissingToolError where it is not installed."""
-        return tables.to_polars(self.rows(by))
+        """The rows as a DataFrame of polars. Raises MissingToolError if it is not installed."""
+        return to_polars(self.rows(by))
 
     @cached_property
     def benchmark_record(self) -> Benchmark:

@@ -198,8 +198,8 @@ def _page(name: str) -> PageSource:
 async def _read(label: str, profile: Profile, requests: list[Request]) -> tuple[Output, float]:
     """The answer to the first request that the engine does not refuse, and the seconds that it took."""
     from loupe.engines.chat.endpoints import chosen_server
-    from loupe.servers.left_over import kept_folder
-    from loupe.servers.served_engine import open_profile
+    from loupe.servers.keeper import open_profile
+    from loupe.servers.record import kept_folder
 
     async with open_profile(profile, folder=kept_folder("engine-test")) as engine:
         if chosen := chosen_server(engine.facts):

@@ -3,8 +3,7 @@
 samples → predictions.jsonl → scores.jsonl → result.json; each arrow can be done again from the file on its left.
 """
 
-from loupe.pipeline.answer_names import Answers
-from loupe.pipeline.existing_answers import file_answers
+from loupe.pipeline.existing_answers import Answers, file_answers
 from loupe.pipeline.plan import Plan, Survey, make_info, open_samples, survey
 from loupe.pipeline.stages import infer, run, score_again, score_run
 

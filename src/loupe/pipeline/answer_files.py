@@ -1,21 +1,127 @@
-"""Read answers that exist already: a folder of texts, JSON lines, or a JSON document."""
+"""Answers that exist already: a folder of texts, JSON lines, a JSON document, or the form of another program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import weakref
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import islice
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any
+
+import msgspec
 
 from loupe.benchmarks import get_benchmark
 from loupe.engines.adapters.service_json import service_json
+from loupe.engines.adapters.steps import STEPS, apply_adapters
 from loupe.engines.shared.foreign_formats import foreign_format
 from loupe.errors import UnsafeFileError, UsageError, did_you_mean, word
 from loupe.files.foreign import data_lines, decode_text, encoding_of, is_inside, read_data
-from loupe.pipeline.foreign_answers import FOREIGN, refused_format
-from loupe.pipeline.stored_answers import StoredAnswers
+from loupe.runs.folder import RunFolder
+from loupe.runs.places import Place
 from loupe.typed import decode_json, encode_json, json_decoder
-from loupe.types import RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
+from loupe.types import FAILED, RETRIED, UNDECODABLE, UNREADABLE, Prediction, Sample
+
+#: Bytes of answers that stay in memory.
+_HELD = 32 << 20
+
+
+class StoredAnswers(MutableMapping[str, Prediction]):
+    """Predictions by name. The file has no name and goes with this object; what is replaced stays in it till then."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(max_size=_HELD)  # noqa: SIM115  it is closed with this object
+        weakref.finalize(self, self._file.close)
+        self._starts = array("q", [0])
+        self._numbers: dict[str, int] = {}
+
+    def store(self, prediction: Prediction) -> int:
+        """Keep an answer that has no name yet; returns its number, for `name`."""
+        data = encode_json(prediction)
+        self._file.seek(self._starts[-1])
+        self._file.write(data)
+        self._starts.append(self._starts[-1] + len(data))
+        return len(self._starts) - 2
+
+    def name(self, name: str, number: int) -> None:
+        """Let an answer be that of this name, in place of the one before."""
+        self._numbers[name] = number
+
+    def __setitem__(self, name: str, prediction: Prediction) -> None:
+        self.name(name, self.store(prediction))
+
+    def __getitem__(self, name: str) -> Prediction:
+        number = self._numbers[name]
+        start, end = self._starts[number], self._starts[number + 1]
+        self._file.seek(start)
+        found = json_decoder(Prediction).decode(self._file.read(end - start))
+        return msgspec.structs.replace(found, sample=name)
+
+    def __delitem__(self, name: str) -> None:
+        del self._numbers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+
+#: Why an answer that was filed is none.
+FOREIGN = "foreign"
+#: Answers of a run that are looked at.
+_LOOKED_AT = 200
+_BETWEEN = ", not text; "
+
+
+def refused_format(name: str, text: str, place: str) -> Prediction | None:
+    """Return the failure of an answer that is in a foreign format, None for any other."""
+    if (found := foreign_format(text)) is None:
+        return None
+    error = f"{place}: {found.name}{_BETWEEN}{found.advice}"
+    return Prediction(sample=name, outcome="error", error=error, finish_reason=FOREIGN)
+
+
+def refuse_foreign(path: Path, answers: Iterable[Prediction]) -> None:
+    """Raise UsageError if all that was found are answers in foreign formats."""
+    count, error = 0, ""
+    for answer in answers:
+        if answer.finish_reason != FOREIGN:
+            return
+        count, error = count + 1, error or answer.error
+    if count:
+        message, _, advice = error.partition(_BETWEEN)
+        more = f" (and {count - 1:,} more answers)" if count > 1 else ""
+        raise UsageError(f"{path}: the answers are not text: {message}{more}", hint=advice)
+
+
+def with_service_json(adapters: Iterable[str], answers: Iterable[Prediction]) -> tuple[list[str], int]:
+    """Return the steps, with `service_json` if an answer needs it, and how many do."""
+    count = sum(service_json(answer.text) != answer.text for answer in answers)
+    wanted = {*adapters, *(["service_json"] if count else [])}
+    return [step for step in STEPS if step in wanted], count
+
+
+def foreign_warnings(folder: RunFolder, predictions: Mapping[str, Place]) -> list[str]:
+    """Return a warning for each foreign format among the answers of a run, by up to 200 of them."""
+    places = [place for place in predictions.values() if place.mark not in FAILED]
+    chosen = places[:: max(1, -(-len(places) // _LOOKED_AT))]
+    counts: Counter[str] = Counter()
+    for answer in folder.read_predictions(chosen):
+        text = apply_adapters(answer.text, folder.info.adapters)
+        if (found := foreign_format(text)) is not None:
+            counts[f"{found.name}, not text"] += 1
+        elif service_json(text) != text:
+            counts[
+                "JSON of a service, not text: the step service_json takes it (-o 'adapters=[\"service_json\"]')"
+            ] += 1
+    return [f"{count:,} of {len(chosen):,} answers looked at are {what}" for what, count in counts.items()]
+
 
 _TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".json", ".mmd", ".tex"})
 #: Endings of formats that are known by their content, and refused.

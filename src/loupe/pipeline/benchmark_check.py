@@ -1,4 +1,4 @@
-"""Whether a benchmark of the user's is right: what it declares, its samples, and how it scores the right answers."""
+"""Checks of a user's benchmark: what it declares, its samples, and its scores of right answers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _report(file: Path, data: Path | None, into: int) -> NoReturn:
 
 
 def benchmark_problems(file: Path, data: Path | None) -> list[str]:
-    """Everything that is wrong with the benchmark in a file. Raises UsageError where it or its data cannot be read."""
+    """Everything that is wrong with the benchmark in a file. Raises UsageError if it or its data cannot be read."""
     name = str(file)
     benchmark = get_benchmark(name)
     problems = list(_declared_wrongly(benchmark))

@@ -79,7 +79,7 @@ _ADDRESS = re.compile(
 
 
 def pack_name(info: RunInfo) -> str:
-    """What the pack of a run is called unless somebody names it."""
+    """The name of a run's pack if nobody gives one."""
     return f"{slug(info.engine)}_{slug(name_of_run(info))}.tar.gz"
 
 
@@ -208,7 +208,7 @@ def _hider(info: RunInfo) -> Callable[..., Any]:
 
 
 def _holds_key(name: str) -> bool:
-    """Whether the entry of this name holds a key; `key` and `token` alone are words of a page too."""
+    """True if the entry of this name holds a key; `key` and `token` alone are words of a page too."""
     return name.lower() not in ("key", "token") and is_secret_name(name)
 
 
@@ -293,7 +293,7 @@ def _is_unpacked(source: Path, info: RunInfo, place: Folder) -> bool:
 
 
 def is_pack(path: Path) -> bool:
-    """Whether this is a gzipped file, which no other thing that is scored is."""
+    """True for a gzipped file, which no other thing that is scored is."""
     if not path.is_file():
         return False
     with open_data(path) as file:

@@ -1,4 +1,4 @@
-"""What a run will do, decided before it starts: its samples, its prompts, and the `run.json` that pins them."""
+"""Plans of runs, made before they start: their samples, their prompts, and the `run.json` that pins them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OCR_AND_TEXT = "ocr_and_text"
 
 
 class Executor(Protocol):
-    """What reads and scores elsewhere, such as a cluster (hooks of the group `executors`). `tell` takes its remarks."""
+    """An executor elsewhere, such as a cluster (hooks of the group `executors`). `tell` takes its remarks."""
 
     tell: Callable[[str], None]
 
@@ -120,14 +120,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the samples found, without opening a page. `gone`: no page of any is there; this is one.
+    """The findings of one pass over the samples, without opening a page. `gone`: no page of any is there; this is one.
 
     `tasks` are those of samples without a question of their own, in order; `all_tasks` those of any.
 
     `truth_digest` covers everything but the page images: what a score depends on. `question_digest` leaves references
     out, too: what an answer depends on. `slicing_digest` covers tags and groups: what only the result depends on.
     `page_digests` are those of the images, in order. `anchored` is a question of a sample's own that wants the text of
-    its page, "" where none does.
+    its page, "" if none does.
 
     Of a folder of one's own the order of lines changes no digest (`first_ids` has it), and `asked` has one of each
     sample's question and pages: answers to samples that have not changed stay good when others come or go.
@@ -149,7 +149,7 @@ class Survey:
 def open_samples(info: RunInfo, *others: RunInfo) -> Iterator[Sample]:
     """The samples of a run again, in order, as many as it asked for; of several runs those that any of them asked for.
 
-    Raises DatasetError where the data is gone.
+    Raises DatasetError if the data is gone.
     """
     runs = (info, *others)
     largest = max(runs, key=lambda run: run.total)
@@ -162,7 +162,7 @@ def open_samples(info: RunInfo, *others: RunInfo) -> Iterator[Sample]:
 
 
 def _asked_for(info: RunInfo, number: int, ident: str) -> bool:
-    """Whether a run asks for the sample with this number in the set."""
+    """True if a run asks for the sample with this number in the set."""
     return (info.limit is None or number < info.limit) and (info.sample is None or info.sample.holds(ident))
 
 
@@ -363,7 +363,7 @@ def make_info(plan: Plan, benchmark: Benchmark, found: Survey) -> RunInfo:
 
 
 def _drawn(plan: Plan, benchmark: Benchmark, found: Survey) -> Drawn | None:
-    """Which samples a plan draws; None where it asks for all, or for the first ones."""
+    """The samples that a plan draws; None if it asks for all, or for the first ones."""
     if plan.sample is None:
         return None
     if plan.sample != "stratified":

@@ -1,20 +1,94 @@
-"""What a run took beside its quality: time, tokens and money, from what `predictions.jsonl` says of every attempt."""
+"""Time, tokens, calls and money: what a run took beside its quality, and what a plan may still cost."""
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from loupe.engines.shared.prices import Price, Usage, busy_seconds
-from loupe.errors import RunError
+from loupe.errors import RunError, UsageError
 from loupe.files.json_lines import read_lines
+from loupe.inference.budget import Budget
+from loupe.pipeline.plan import Plan
+from loupe.quantities import percent
 from loupe.runs.folder import PREDICTIONS, RunFolder
 from loupe.runs.places import Place
 from loupe.typed import convert, json_decoder
 from loupe.types import FAILED, UNDECODABLE
+
+
+class Parts(NamedTuple):
+    """Figures by name, and what a reader must know; nothing for engines that read whole pages."""
+
+    figures: dict[str, float]
+    warnings: tuple[str, ...] = ()
+
+
+def parts_of(folder: RunFolder, places: Mapping[str, Place]) -> Parts:
+    """Counts of calls and regions from the answers of a layout pipeline (docs/engines/layout.md)."""
+    pages = calls = layout_failed = 0
+    seen: Counter[str] = Counter()
+    for prediction in folder.read_predictions(places.values()):
+        response = prediction.response or {}
+        layout_failed += bool(response.get("layout_failed"))
+        if prediction.outcome in FAILED:
+            continue
+        if not isinstance(response.get("calls"), int):
+            # Every answer of a pipeline says so: another engine's need not be read to their end.
+            break
+        pages += 1
+        calls += response["calls"]
+        seen.update(_counts(response))
+    figures = {"calls_per_page": calls / pages} if pages else {}
+    figures |= {"failed_regions": float(seen["lost"])} if seen["lost"] else {}
+    return Parts(figures, (*_losses(seen), *_remarks(seen, layout_failed)))
+
+
+def _counts(response: Mapping[str, Any]) -> dict[str, int]:
+    lost, loops = _count(response, "failed_regions"), _count(response, "repeated_regions")
+    layout = response.get("layout")
+    left_out = _count(layout, "left_out") if isinstance(layout, dict) else 0
+    return {
+        "lost": lost,
+        "read": _count(response, "regions_read"),
+        "pages with losses": bool(lost),
+        "left out": left_out,
+        "pages left out": bool(left_out),
+        "loops": loops,
+        "pages with loops": bool(loops),
+        "questions": bool(response.get("question_not_asked")),
+    }
+
+
+def _losses(seen: Mapping[str, int]) -> list[str]:
+    if not seen["lost"]:
+        return []
+    # Vendors' packages tell what was lost, and not always of how many.
+    share = f" ({percent(seen['lost'] / (seen['lost'] + seen['read']))})" if seen["read"] else ""
+    return [f"{seen['lost']:,} regions{share} on {seen['pages with losses']:,} pages were lost: their text is missing"]
+
+
+def _remarks(seen: Mapping[str, int], layout_failed: int) -> list[str]:
+    said = (
+        (layout_failed, f"the layout of {layout_failed:,} pages failed: they count as failed"),
+        (seen["left out"], f"{seen['left out']:,} regions on {seen['pages left out']:,} pages were left out: too many"),
+        (seen["loops"], f"{seen['loops']:,} regions on {seen['pages with loops']:,} pages are loops"),
+        (
+            seen["questions"],
+            f"{seen['questions']:,} samples are questions, which a layout pipeline cannot answer",
+        ),
+    )
+    return [text for count, text in said if count]
+
+
+def _count(response: Mapping[str, Any], key: str) -> int:
+    found = response.get(key)
+    return found if isinstance(found, int) else 0
+
 
 #: Percentiles of the seconds that single pages took.
 PERCENTILES = (50, 95, 99)
@@ -82,7 +156,7 @@ def page_seconds(seconds: float, began: float | None, ended: float | None) -> fl
 
 
 def usages(folder: RunFolder) -> Iterator[Usage]:
-    """What every record of a run says of its cost and time, also those that another one has replaced."""
+    """Cost and time of every record of a run, also of those that another one has replaced."""
     for number, _, line in read_lines(folder.files, PREDICTIONS):
         try:
             yield json_decoder(Usage).decode(line)
@@ -97,7 +171,7 @@ def price_of(folder: RunFolder) -> Price | None:
 
 
 class _Seen:
-    """What is kept of all records, also those that another one has replaced: sums, and when requests were in flight."""
+    """Sums over all records, also those that another one has replaced, and the times when requests were in flight."""
 
     def __init__(self, price: Price | None) -> None:
         self._price = price
@@ -170,3 +244,24 @@ def _with_cost(figures: dict[str, float], price: Price, seen: _Seen, pages: int)
     late = f"the cost excludes {seen.late:,} requests that timed out; their cost is unknown"
     warnings = (late,) if seen.late and price.needs_tokens else ()
     return Speed(figures, price.currency, warnings)
+
+
+def budget_of(plan: Plan, folder: RunFolder) -> Budget | None:
+    """The money that is left for a run. Raises UsageError for `--max-cost` without prices."""
+    if plan.max_cost is None:
+        return None
+    return Budget.after(priced(plan), plan.max_cost, usages(folder))
+
+
+def priced(plan: Plan) -> Price:
+    """The prices of a plan; OCR on this machine costs nothing. Raises UsageError if there are none."""
+    profile = plan.profile
+    reads_here = profile.gives is not None and not hasattr(profile, "base_url") and not profile.hosts
+    if profile.price is None and reads_here:
+        return Price(page=0.0)
+    if profile.price is None:
+        raise UsageError(
+            f"--max-cost: no prices are known for {plan.label}",
+            hint="[price] in its profile, or: -o 'price={input=0.10, output=0.40}' (per million tokens)",
+        )
+    return profile.price

@@ -29,11 +29,16 @@ from loupe.inference.progress import Progress
 from loupe.inference.prompts import make_request
 from loupe.inference.retries import RATE_WAITS, Policy
 from loupe.inference.scheduler import Scheduler, TimeoutsExceededError
-from loupe.pipeline.data_origin import unproven_origin, warnings_of_data
-from loupe.pipeline.finished import check_finished
-from loupe.pipeline.foreign_answers import foreign_warnings
-from loupe.pipeline.mended_truth import follow_before, keep_both, own_folder_is_here
-from loupe.pipeline.parts import parts_of
+from loupe.pipeline import rescoring
+from loupe.pipeline.answer_files import foreign_warnings
+from loupe.pipeline.finished import (
+    Remaining,
+    check_finished,
+    made_from,
+    standing_result,
+    unproven_origin,
+    warnings_of_data,
+)
 from loupe.pipeline.plan import (
     Plan,
     Survey,
@@ -44,22 +49,16 @@ from loupe.pipeline.plan import (
     samples_of,
     survey,
 )
-from loupe.pipeline.remaining import Remaining
-from loupe.pipeline.rescoring import check_truth, moved_to, truth_of_now, with_options
-from loupe.pipeline.reused_answers import check_first, keep_unchanged, take_over
-from loupe.pipeline.spending import budget_of
-from loupe.pipeline.spent import speed_of
-from loupe.pipeline.unchanged import made_from, standing_result
+from loupe.pipeline.spent import budget_of, parts_of, speed_of
 from loupe.runs.folder import RunFolder, claim, uneven_measure
 from loupe.runs.info import RunInfo, signature
 from loupe.runs.places import Place
 from loupe.scoring.pool import ScorePool, score_digest
 from loupe.scoring.running import RunningScore
 from loupe.scoring.summary import Origin, summarise
-from loupe.servers.keeper import Keeper
+from loupe.servers.keeper import Keeper, open_profile
+from loupe.servers.processes import Watch
 from loupe.servers.record import EXTERNAL
-from loupe.servers.served_engine import open_profile
-from loupe.servers.watch import Watch
 from loupe.typed import encode_json
 from loupe.types import FAILED, Benchmark, Engine, Prediction, Request, Result, Sample, SampleScores
 
@@ -130,15 +129,15 @@ async def score_again(
     UsageError for options under which other things would have been asked.
     """
     old = RunFolder.open(place)
-    info = moved_to(old.info, data) if data else old.info
+    info = rescoring.moved_to(old.info, data) if data else old.info
     with claim(old.files, info) as folder:
-        found, changed = truth_of_now(folder)
+        found, changed = rescoring.truth_of_now(folder)
         if changed and say:
             say(changed)
-        if options and (info := with_options(folder, options)) != folder.info:
+        if options and (info := rescoring.with_options(folder, options)) != folder.info:
             folder.drop_result()
             folder.write_info(info)
-            found = check_truth(folder)
+            found = rescoring.check_truth(folder)
         folder.write_info(msgspec.structs.replace(folder.info, signature=signature(folder.info)))
         standing = None if fresh else standing_result(folder, benchmark_of_run(folder.info.benchmark), found)
         if say and not standing and folder.is_of_others():
@@ -164,16 +163,18 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
     progress.engine, progress.benchmark = info.engine, plan.benchmark
     if plan.executor is not None:
         plan.executor.tell = progress.tell
-    progress.remark = "" if plan.fresh else await asyncio.to_thread(follow_before, plan.folder, info)
-    check_first(plan, info, found.ids)
-    hint = keep_both(plan.folder, info) or keep_unchanged(
+    progress.remark = "" if plan.fresh else await asyncio.to_thread(rescoring.follow_before, plan.folder, info)
+    rescoring.check_first(plan, info, found.ids)
+    hint = rescoring.keep_both(plan.folder, info) or rescoring.keep_unchanged(
         plan, plan.folder, info, found.asked, asked_ids(found.ids, info)
     )
     with claim(plan.folder, info, fresh=plan.fresh, shared=plan.shared, hint=hint) as folder:
         if info.total < folder.info.total:
             progress.remark = " ".join(filter(None, (progress.remark, _not_smaller(folder, info))))
         asked = asked_ids(found.ids, folder.info)
-        progress.remark = " ".join(filter(None, (progress.remark, take_over(folder, plan, found.asked, asked))))
+        progress.remark = " ".join(
+            filter(None, (progress.remark, rescoring.take_over(folder, plan, found.asked, asked)))
+        )
         left = Remaining.of(asked, folder.prediction_places(), plan.redo)
         progress.total, progress.resumed = len(asked), len(left.done)
         failure: LoupeError | None = None
@@ -189,9 +190,9 @@ async def _infer(plan: Plan, progress: Progress, keeper: Keeper | None, *, scori
         folder.write_info(msgspec.structs.replace(folder.info, stopped=stopped))
         if scoring and not progress.stopping:
             progress.note = "scoring"
-            if own_folder_is_here(folder.info):
+            if rescoring.own_folder_is_here(folder.info):
                 # Somebody may have reviewed it while the engine was reading.
-                found, changed = truth_of_now(folder)
+                found, changed = rescoring.truth_of_now(folder)
                 progress.remark = changed or progress.remark
             if folder.is_of_others():
                 progress.tell(_of_others(folder))
@@ -217,7 +218,7 @@ def _of_others(folder: RunFolder) -> str:
 
 
 def _score_pool(benchmark: str, adapters: Sequence[str], jobs: int | None, executor: Executor | None) -> ScorePool:
-    """Who scores: an executor elsewhere, or this machine."""
+    """The scorers: an executor elsewhere, or this machine."""
     return ScorePool(benchmark, adapters, jobs=jobs, hands=executor.hands(benchmark, adapters) if executor else None)
 
 
@@ -282,7 +283,7 @@ async def _ask(work: _Work, left: Remaining, opened: AbstractAsyncContextManager
 
 
 def _notes_of(facts: Mapping[str, str]) -> Iterator[str]:
-    """What stands beside the numbers because of the servers that answered."""
+    """Notes beside the numbers on the servers that answered."""
     if facts.get("server_origin") == EXTERNAL:
         yield _UNKNOWN_SERVER
     if differ := facts.get("servers_differ"):
@@ -292,7 +293,7 @@ def _notes_of(facts: Mapping[str, str]) -> Iterator[str]:
 
 
 def policy_of(profile: Profile) -> Policy:
-    """How patient a profile wants Loupe to be with its engine."""
+    """The patience that a profile asks for its engine."""
     return Policy(
         concurrency=profile.concurrency or 1,
         retries=profile.retries,
@@ -304,7 +305,7 @@ def policy_of(profile: Profile) -> Policy:
 
 
 def watch_of(progress: Progress) -> Watch:
-    """What a server that is started tells the person, and whether it is to be waited for."""
+    """The words of a starting server to the person, and the patience with it."""
 
     def say(note: str) -> None:
         progress.note = note
@@ -359,12 +360,12 @@ async def _live_scoring(work: _Work) -> AsyncIterator[Callable[[Sample, Predicti
 
 
 def _ahead(benchmark: Benchmark, pool: ScorePool) -> int:
-    """How many samples may wait for their scores: enough for all processes, of which a cluster has many."""
+    """The number of samples that may wait for their scores: enough for all processes, of which a cluster has many."""
     return max(_PREPARED_AHEAD if benchmark.prepare else _SCORING_AHEAD, _EACH * pool.most())
 
 
 async def _score_later(sample: Sample, prediction: Prediction) -> None:
-    """What `infer` does instead of scoring."""
+    """A stand-in for scoring in `infer`."""
 
 
 class _ChangedScoresError(Exception):

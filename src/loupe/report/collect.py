@@ -1,32 +1,91 @@
-"""The samples of runs side by side, one by one, as the report shows them."""
+"""The samples of runs side by side, one by one, as the report shows them: page by page, and as cells of the grid."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loupe.explanation import Explanation, JudgedField
 from loupe.pipeline import open_samples
 from loupe.report.drawn_formulas import Formulas
-from loupe.report.grid_cells import rightly_empty, shown_diagnostic, summary_row
-from loupe.report.judged_fields import fields_of
 from loupe.report.markup import without_surrogates
 from loupe.report.pictures import picture_bytes
 from loupe.report.samples import Answer, SampleJob
-from loupe.report.stored_facts import FactIndex
+from loupe.report.stored_facts import FactIndex, fields_of
 from loupe.results.flag_cells import Flags
 from loupe.results.groups import Entrant, Group, group_runs
 from loupe.results.missing_data import missing_data
 from loupe.results.references import shown_reference
 from loupe.results.sample_values import sample_values, shown_values
-from loupe.results.sections import format_value
+from loupe.results.sections import format_diagnostic, format_value
 from loupe.runs.folder import RunFolder
-from loupe.types import Prediction, Sample, SampleScores
+from loupe.types import FAILED, Prediction, Sample, SampleScores
+
+if TYPE_CHECKING:
+    from loupe.report.samples import Answer
+    from loupe.results.groups import Entrant, Group
+
 
 JsonObject: TypeAlias = dict[str, Any]
+
+#: Diagnostics of one answer that are true or false.
+_FLAGS = frozenset({"empty", "truncated", "loop", "text_on_blank"})
+
+
+def rightly_empty(scores: SampleScores | None) -> bool:
+    """True if this is no answer to a page with neither ink nor ground truth; only such pages have the diagnostic."""
+    return scores is not None and scores.outcome == "empty" and scores.diagnostics.get("text_on_blank") == 0.0
+
+
+def summary_row(
+    group: Group,
+    sample: Sample,
+    tags: Mapping[str, str],
+    answers: Sequence[tuple[Answer, bool]],
+) -> JsonObject:
+    """A row of the grid: for each engine the outcome and one value, by the first measure it has."""
+    engines = []
+    for (answer, right), lost, entrant in zip(answers, group.costs, group.entrants, strict=True):
+        values = {item["name"]: item["value"] for item in answer.values}
+        outcome: str = answer.prediction.outcome if answer.prediction else _not_read(entrant)
+        shown = shown_outcome(outcome, broken=bool(answer.scoring_error), right=right)
+        measure, value = shown_value(group, values)
+        engines.append([shown, measure, value, round(lost.by_sample.get(sample.id, 0.0), 7)])
+    return {
+        "id": without_surrogates(sample.id),
+        "tags": {without_surrogates(key): without_surrogates(value) for key, value in tags.items()},
+        "engines": engines,
+    }
+
+
+def _not_read(entrant: Entrant) -> str:
+    """The class of a sample without a record: failed only if the result counts it, and its run was asked for it."""
+    if len(entrant.predictions) >= entrant.run.info.total:
+        return "unasked"
+    return "missing" if entrant.result else "waiting"
+
+
+def shown_outcome(outcome: str, *, broken: bool, right: bool) -> str:
+    """The class of an answer as the grid shows it; `broken` says that scoring failed, `right` see `rightly_empty`."""
+    if broken and outcome not in FAILED:
+        outcome = "scorer"
+    return "blank" if right else outcome
+
+
+def shown_value(group: Group, values: Mapping[str, float]) -> tuple[str, float | None]:
+    """The measure that tells of one answer, the headline if it has it, and its value."""
+    order = sorted(group.measures, key=lambda measure: measure.name != group.headline)
+    name = next((measure.name for measure in order if measure.name in values), "")
+    return name, round(values[name], 5) if name else None
+
+
+def shown_diagnostic(name: str, value: float) -> tuple[str, str]:
+    """A diagnostic of one answer as (name, value); what does not apply has the value ""."""
+    return name.replace("_", " "), ("yes" if value else "") if name in _FLAGS else format_diagnostic(name, value)
+
 
 #: Single measurements (fields, facts, tables) listed for one answer; `scores.jsonl` has them all.
 UNIT_LIMIT = 300
@@ -113,7 +172,7 @@ def _samples(group: SampledGroup) -> Iterator[Sample]:
 
 
 def image_bytes(group: SampledGroup, limit: int) -> int:
-    """What the page images of a group weigh; counting stops above `limit`, and so many are not even looked at."""
+    """The size of the page images of a group; counting stops above `limit`, and so many are not even looked at."""
     if _total(group) > SAMPLE_LIMIT:
         return limit + 1
     weight = 0
@@ -149,7 +208,7 @@ def sample_job(group: SampledGroup, sample: Sample, *, folder: Path, embed: bool
 
 
 def reference_of(group: SampledGroup, sample: Sample) -> str:
-    """The text to compare with, "" where the truth is gone; where it is no text, its JSON says more than nothing."""
+    """The text to compare with, "" if the truth is gone; where it is no text, its JSON says more than nothing."""
     if group.benchmark is None or sample.truth is None:
         return ""
     try:
@@ -196,7 +255,7 @@ def _answer(group: SampledGroup, entrant: Entrant, sample: Sample, scores: Sampl
 
 
 def _image_rule(run: RunFolder) -> str:
-    """How a run sent its pages; "" where nothing says so."""
+    """The rule by which a run sent its pages; "" if nothing names it."""
     rule = run.info.profile.get("image")
     return rule if isinstance(rule, str) else ""
 
@@ -213,7 +272,7 @@ def _fields(
 
 
 def _explanation(group: SampledGroup, sample: Sample, scores: SampleScores) -> Explanation | None:
-    """How the answer was matched, where the benchmark tells and the ground truth is at hand."""
+    """The match of the answer, if the benchmark tells and the ground truth is at hand."""
     if group.benchmark is None or group.benchmark.explain is None or sample.truth is None:
         return None
     try:
@@ -224,7 +283,7 @@ def _explanation(group: SampledGroup, sample: Sample, scores: SampleScores) -> E
 
 
 def _scoring_error(scores: SampleScores, prediction: Prediction | None) -> str:
-    """Why scoring failed; the stored line names first why there is no answer, which is said elsewhere."""
+    """The reason that scoring failed; the stored line names first why there is no answer, which is said elsewhere."""
     if prediction is None or not prediction.failed:
         return scores.error
     return scores.error.removeprefix(prediction.error).removeprefix("; ")

@@ -75,7 +75,7 @@ def render_markdown(text: str) -> Rendered:
 
 
 def _is_too_much(html: str) -> bool:
-    """Whether sanitised HTML (in which every element is closed) exceeds DEPTH_LIMIT or ELEMENT_LIMIT."""
+    """True if sanitised HTML (in which every element is closed) exceeds DEPTH_LIMIT or ELEMENT_LIMIT."""
     depth = 0
     for count, tag in enumerate(_TAG.finditer(html)):
         depth += 0 if tag[2] in _VOID else -1 if tag[1] else 1
@@ -132,7 +132,7 @@ def _math(state: StateInline, silent: bool) -> bool:
 
 
 def _closing(state: StateInline, begin: int, closing: str) -> int:
-    """Where the formula ends. A mark that was looked for in vain is not looked for again: the search stays linear."""
+    """The end of the formula. A mark that was looked for in vain is not looked for again: the search stays linear."""
     source, absent = state.env.get("math_absent", ("", set()))
     if source is not state.src:
         absent = set()

@@ -1,18 +1,185 @@
-"""Explanations of scores as the report stores them: bounded, safe to show, the page once and each answer's match.
+"""Matches of answers with references as the report stores them: bounded and safe; tables as grids, layouts as numbers.
 
 Formulas are compared in the form that CDM gives them, whatever way they were written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from loupe.explanation import Explanation, FormulaPair, Region, Unit, Unscored
+from loupe.data.pages import page_size
+from loupe.engines.adapters.areas import Areas, areas_of, box_within
+from loupe.engines.pages.page_images import parse_rule
+from loupe.errors import PageError
+from loupe.explanation import Area, Explanation, FormulaPair, Region, Unit, Unscored
+from loupe.metrics.teds.pair import Change, Place, TableComparison
+from loupe.metrics.teds.table_tree import TedsError
 from loupe.report.markup import without_surrogates
-from loupe.report.table_grids import cell_count, table_grids
+from loupe.types import PageSource, PdfPage, Prediction
 
 JsonObject: TypeAlias = dict[str, Any]
+#: Text, column span, row span, kind of change (or ""), its number (or -1).
+Cell: TypeAlias = tuple[str, int, int, str, int]
+
+#: Cells of one table that are shown, characters of a cell, and columns or rows that one may span.
+CELL_LIMIT = 1_500
+CELL_TEXT_LIMIT = 400
+SPAN_LIMIT = 100
+#: Characters of HTML that are compared; a mapping of more is not worth its time here.
+HTML_LIMIT = 60_000
+
+
+def table_grids(prediction: str, reference: str) -> JsonObject:
+    """Both tables and their differences; `problem` says why there are none."""
+    from loupe.metrics.teds import compare_tables
+
+    if len(prediction) + len(reference) > HTML_LIMIT:
+        return _grids(None, None, [], "These tables are too large to show cell by cell.")
+    try:
+        compared = compare_tables(prediction, reference, variant="omnidocbench")
+        if compared.pair is None:
+            return _grids(_alone(prediction), _alone(reference), [], capital(compared.problem))
+        return _grids(*compared.places, compared.changes, "")
+    except TedsError as error:
+        return _grids(_alone(prediction), _alone(reference), [], f"Not compared: {error}")
+
+
+def cell_count(grids: JsonObject | None) -> int:
+    """The number of cells that are drawn."""
+    sides = [grids["reference"], grids["prediction"]] if grids else []
+    return sum(len(row) for side in sides if side for _, row in side["rows"])
+
+
+def capital(text: str) -> str:
+    """A sentence of it."""
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def _alone(html: str) -> Sequence[Place] | None:
+    """One table for itself; None if there is none."""
+    from loupe.metrics.teds import compare_tables
+
+    try:
+        compared: TableComparison = compare_tables(html, html, variant="omnidocbench")
+        return compared.places[0] or None
+    except TedsError:
+        return None
+
+
+def _grids(
+    prediction: Sequence[Place] | None, reference: Sequence[Place] | None, changes: Sequence[Change], problem: str
+) -> JsonObject:
+    number = {id(change): place for place, change in enumerate(changes)}
+    sides = []
+    for places, side in ((reference, "reference"), (prediction, "prediction")):
+        marks: dict[tuple[int, int], tuple[str, int]] = {}
+        rows: dict[int, str] = {}
+        for change in changes:
+            place: Place | None = getattr(change, side)
+            # Elements inside a cell share its place; the cell itself comes first.
+            if place is not None and place.cell >= 0:
+                marks.setdefault((place.row, place.cell), (change.kind, number[id(change)]))
+            elif place is not None and place.tag == "tr":
+                rows[place.row] = change.kind
+        sides.append(None if places is None else _grid(places, marks, rows))
+    return {"problem": problem, "reference": sides[0], "prediction": sides[1], "notes": list(_notes(changes))}
+
+
+def _grid(
+    places: Sequence[Place], marks: Mapping[tuple[int, int], tuple[str, int]], kinds: Mapping[int, str]
+) -> JsonObject:
+    """Rows of cells, each with the kind of change of the row itself."""
+    rows: dict[int, list[Cell]] = {}
+    seen: set[tuple[int, int]] = set()
+    for place in places:
+        key = (place.row, place.cell)
+        if place.row < 0 or key in seen:
+            continue
+        row = rows.setdefault(place.row, [])
+        if place.cell >= 0 and len(seen) < CELL_LIMIT:
+            seen.add(key)
+            kind, number = marks.get(key, ("", -1))
+            text = place.text if len(place.text) <= CELL_TEXT_LIMIT else place.text[:CELL_TEXT_LIMIT] + " …"
+            row.append((text, _span(place.colspan), _span(place.rowspan), kind, number))
+    hidden = sum(place.cell >= 0 for place in places) - len(seen) if len(seen) >= CELL_LIMIT else 0
+    return {"rows": [[kinds.get(key, ""), row] for key, row in rows.items() if row or not hidden], "hidden": hidden}
+
+
+def _span(value: int) -> int:
+    return min(max(value, 1), SPAN_LIMIT)
+
+
+def _notes(changes: Sequence[Change]) -> Iterator[str]:
+    """Edits that cannot be seen on cells: whole rows and the elements around them, counted."""
+    counted: dict[tuple[str, str], int] = {}
+    for change in changes:
+        place = change.reference or change.prediction
+        if place is not None and place.cell < 0:
+            name = "row" if place.tag == "tr" else f"<{place.tag}>"
+            counted[change.kind, name] = counted.get((change.kind, name), 0) + 1
+    for (kind, name), count in counted.items():
+        word = {"tag": "other tag"}.get(kind, kind)
+        yield f"{count:,} {name}{'s' if count > 1 and name == 'row' else ''} {word}"
+
+
+#: Areas of one answer that are drawn, and characters of one label.
+AREA_LIMIT = 1_000
+LABEL_LIMIT = 120
+
+
+def packed_layout(prediction: Prediction, page: PageSource | None, image_rule: str) -> JsonObject | None:
+    """The areas that an answer tells, boxes as fractions of its page; None if it tells none, or has no page.
+
+    `image_rule` is how the page was sent ("": not known): some models answer in pixels of that image.
+    """
+    found = areas_of(prediction.text, prediction.response)
+    if found is None or page is None:
+        return None
+    areas, unusable = _on_page(found, page, image_rule)
+    return {
+        "lines": found.lines,
+        "areas": [_packed(area) for area in areas[:AREA_LIMIT]],
+        "hidden": max(0, len(areas) - AREA_LIMIT),
+        "unusable": unusable,
+    }
+
+
+def _packed(area: Area) -> list[Any]:
+    label = " ".join(area.label[: 4 * LABEL_LIMIT].split())
+    shown = label if len(label) <= LABEL_LIMIT else label[:LABEL_LIMIT] + "…"
+    sure = None if area.confidence is None else round(area.confidence, 3)
+    return [*(round(side, 4) for side in area.box), without_surrogates(shown), sure]
+
+
+def _on_page(found: Areas, page: PageSource, image_rule: str) -> tuple[list[Area], int]:
+    """The areas as fractions of the page, and how many have no place on it."""
+    if not found.pixels:
+        return list(found.areas), found.unusable
+    size = _sent_size(page, image_rule)
+    if size is None:
+        return [], found.unusable + len(found.areas)
+    width, height = size
+    placed = [
+        Area(box=box, label=area.label, confidence=area.confidence)
+        for area in found.areas
+        if (box := box_within([side / whole for side, whole in zip(area.box, (width, height) * 2, strict=True)], 1.0))
+    ]
+    return placed, found.unusable + len(found.areas) - len(placed)
+
+
+def _sent_size(page: PageSource, image_rule: str) -> tuple[int, int] | None:
+    """Width and height of the page as it was sent, by the rule of its profile.
+
+    A page of a PDF has none of its own: where no rule is known, nor is its size.
+    """
+    if not image_rule and isinstance(page, PdfPage):
+        return None
+    try:
+        return parse_rule(image_rule or "none").target(*page_size(page))
+    except (PageError, ValueError, OSError):
+        return None
+
 
 #: Units, unscored pieces and regions of one page that are shown; `scores.jsonl` has them all.
 UNIT_LIMIT = 400
@@ -61,7 +228,7 @@ def _region(region: Region) -> list[Any]:
 
 
 def packed_match(explanation: Explanation) -> JsonObject:
-    """What one answer was matched with."""
+    """The match of one answer, packed."""
     texts = _Texts()
     tables = cells = html = 0
     units = []
@@ -131,7 +298,7 @@ def _unscored(piece: Unscored, texts: _Texts) -> list[Any]:
 def compared_texts(pair: FormulaPair) -> list[str] | None:
     """Prediction and reference normalised as CDM does it, and without delimiters around them, which draw nothing.
 
-    None where both stand there like that already, or cannot be brought into that form.
+    None if both stand there like that already, or cannot be brought into that form.
     """
     from loupe.metrics import strip_formula_wrapping
     from loupe.metrics.cdm import PROFILES, NotColouredError, colour

@@ -64,7 +64,7 @@ def full_picture(source: PageSource, *, folder: Path, embed: bool) -> str:
 
 
 def picture_bytes(source: PageSource) -> int:
-    """What a page weighs in the report: as its file; other pages as their picture would."""
+    """The size of a page in the report: that of its file; of other pages that of their picture."""
     if isinstance(source, DocumentPage | PackedImage):
         return _PDF_PAGE_BYTES
     return source.stat().st_size if source.is_file() else 0

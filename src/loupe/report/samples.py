@@ -20,12 +20,10 @@ from typing import Any, TypeAlias
 from loupe.engines.adapters.steps import apply_adapters
 from loupe.errors import EngineError, EngineUnavailableError, PageError
 from loupe.explanation import Explanation, Fact, JudgedField
-from loupe.report.judged_fields import packed_fields
 from loupe.report.markup import MARKUP_TASKS, render_markdown, without_surrogates
-from loupe.report.matches import packed_match, packed_page
-from loupe.report.page_layouts import packed_layout
+from loupe.report.matches import packed_layout, packed_match, packed_page
 from loupe.report.pictures import Thumbnail, full_picture, make_thumbnail
-from loupe.report.stored_facts import packed_facts
+from loupe.report.stored_facts import packed_facts, packed_fields
 from loupe.types import DocumentPage, Output, PackedImage, PageSource, PdfPage, Prediction
 from loupe.workers.child import Loaded
 from loupe.workers.pool import threaded_pool
@@ -46,7 +44,7 @@ _SINGLE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one engine gave for the sample, and what it was worth. `values` and `units` are ready to be shown.
+    """The answer of one engine, and what it was worth. `values` and `units` are ready to be shown.
 
     `image_rule` says how pages were sent to the engine ("": it is not asked with images of ours).
     """
@@ -130,7 +128,7 @@ def _packed(job: SampleJob) -> Output:
 
 
 def unpacked(output: Output) -> PackedSample:
-    """What a worker of `PACKER` made of a job."""
+    """The result of a job of `PACKER`, unpacked."""
     response = output.response or {}
     return PackedSample(Thumbnail(response["thumbnail"], response["ratio"]), output.text, response["has_layout"])
 
@@ -154,7 +152,7 @@ def pack(job: SampleJob) -> PackedSample:
 
 
 def _matches(answers: Sequence[Answer], ratio: float) -> JsonObject:
-    """The annotated page and, for each answer, its match; nothing where no score is explained."""
+    """The annotated page and, for each answer, its match; nothing if no score is explained."""
     page = packed_page([answer.explanation for answer in answers], ratio)
     if page is None:
         return {}

@@ -1,4 +1,4 @@
-"""Facts as the report stores them: every test of an answer with what shows why it failed, and an index over all pages.
+"""Facts and judged fields as the report stores them, and an index of all facts over all pages.
 
 Bounded and plain: texts are cut, cells and glyphs counted, numbers rounded; the page draws them as text and as SVG
 elements, never as markup.
@@ -13,9 +13,39 @@ from typing import Any, TypeAlias
 import msgspec
 
 from loupe.engines.adapters.steps import apply_adapters
-from loupe.explanation import Comparison, DrawnFormula, Equation, Fact, ParsedTable
+from loupe.explanation import Comparison, DrawnFormula, Equation, Fact, JudgedField, ParsedTable
 from loupe.report.markup import without_surrogates
 from loupe.types import Benchmark, Prediction, Sample, SampleScores
+
+#: Fields of one answer that are shown, and characters of one value.
+FIELD_LIMIT = 300
+FIELD_TEXT_LIMIT = 2_000
+
+
+def fields_of(
+    benchmark: Benchmark | None, sample: Sample, prediction: Prediction | None, adapters: Sequence[str]
+) -> tuple[JudgedField, ...]:
+    """The fields of one answer as it was scored; none if the benchmark tells none or the truth is gone.
+
+    Raises whatever the benchmark does in judging them.
+    """
+    if benchmark is None or benchmark.fields is None or prediction is None or sample.truth is None:
+        return ()
+    text = "" if prediction.failed else apply_adapters(prediction.text, tuple(adapters))
+    return tuple(benchmark.fields(sample, msgspec.structs.replace(prediction, text=text)))
+
+
+def packed_fields(fields: Sequence[JudgedField]) -> list[list[Any]]:
+    """Rows of name, what the truth has, what the answer gives, value (1: full marks) and rule."""
+    return [
+        [_cut(field.name), _cut(field.wanted), _cut(field.given), field.value, field.rule]
+        for field in fields[:FIELD_LIMIT]
+    ]
+
+
+def _cut(text: str) -> str:
+    return without_surrogates(text if len(text) <= FIELD_TEXT_LIMIT else text[:FIELD_TEXT_LIMIT] + "…")
+
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -37,7 +67,7 @@ WORDS_LIMIT = 220
 class FactIndex:
     """All tests of a group, so that the page can list them without opening a sample.
 
-    `problem` says of which sample the tests cannot be shown, and why ("" where all can).
+    `problem` says of which sample the tests cannot be shown, and why ("" if all can).
     """
 
     rows: list[list[Any]] = field(default_factory=list)
@@ -52,7 +82,7 @@ class FactIndex:
         scores: SampleScores,
         adapters: Sequence[str],
     ) -> tuple[Fact, ...]:
-        """The tests of one answer as it was scored; none where the benchmark tells none or the truth is gone."""
+        """The tests of one answer as it was scored; none if the benchmark tells none or the truth is gone."""
         if benchmark is None or benchmark.facts is None or prediction is None or sample.truth is None:
             return ()
         try:
@@ -81,7 +111,7 @@ class FactIndex:
             )
 
     def packed(self) -> JsonObject:
-        """What the page reads: rows of sample, engine, number, passed, kind, category, document, id, words, why."""
+        """The rows that the page reads: sample, engine, number, passed, kind, category, document, id, words, why."""
         failed = [row for row in self.rows if not row[3]][:INDEX_LIMIT]
         passed = [row for row in self.rows if row[3]][: INDEX_LIMIT - len(failed)]
         hidden = self.hidden + len(self.rows) - len(failed) - len(passed)
@@ -101,7 +131,7 @@ def _short(text: str) -> str:
 
 
 def packed_facts(facts: Sequence[Fact]) -> JsonObject | None:
-    """The tests of one answer, failed ones first; None where there are none."""
+    """The tests of one answer, failed ones first; None if there are none."""
     if not facts:
         return None
     packer = _Packer()

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 from loupe.inference.budget import money
-from loupe.report.label_places import place_labels
-from loupe.report.svg_parts import COLOURS, GREY, Scale, closed, line, opening, shortened, text
+from loupe.report.svg_parts import COLOURS, GREY, Scale, closed, line, opening, place_labels, shortened, text
 from loupe.results.groups import Entrant, Group
 from loupe.results.sections import failed_count, format_estimate
 from loupe.results.speed import speed_text
@@ -155,7 +154,7 @@ def tradeoff_svg(drawn: Tradeoff) -> str:
 
 
 def left_over(drawn: Tradeoff) -> list[str]:
-    """What the picture cannot show, in sentences."""
+    """All that the picture cannot show, in sentences."""
     across, up = _scales(drawn)
     places = [(across.place(point.x), up.place(point.value)) for point in drawn.points]
     labels = place_labels(places, _labels(drawn.points), _area(drawn), _line_places(drawn.front(), across, up))
@@ -179,7 +178,7 @@ def _scales(drawn: Tradeoff) -> tuple[Scale, Scale]:
 
 
 def _area(drawn: Tradeoff) -> tuple[float, float, float, float]:
-    """Where names may stand."""
+    """The area in which names may stand."""
     return _LEFT + 2, _TOP, drawn.width - 2, HEIGHT - _BOTTOM - 3
 
 

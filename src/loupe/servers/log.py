@@ -1,4 +1,4 @@
-"""What a server wrote before it died, and what that means for the person who started it.
+"""The log of a server that died, and what it means for the person who started it.
 
 Source: docs/protocols/engines.md#outcomes (markers after which nothing helps), #server-start (hints).
 """
@@ -60,7 +60,7 @@ _KNOWN = (
 
 
 def size(log: Path) -> int:
-    """How long the log is now."""
+    """The length of the log now."""
     return log.stat().st_size if log.exists() else 0
 
 
@@ -78,7 +78,7 @@ def last_lines(log: Path, start: int = 0) -> list[str]:
 
 
 def explain(log: Path, start: int, template: Template) -> tuple[str, str]:
-    """What the server itself says of why it ended, and what to do; both "" where it does not say, or we do not know.
+    """The server's own reason for its end, and what to do; both "" if it gives none, or we do not know.
 
     An exception in its own error lines comes first, where it was raised first; then the last one of a traceback; then
     error lines. Other lines (arguments that are told, a debugger's) say nothing of it.
@@ -121,7 +121,7 @@ def _exceptions(lines: list[str]) -> list[str]:
 
 
 def memory_hint(template: Template) -> str:
-    """What helps where memory ran out."""
+    """The remedy if memory ran out."""
     return f"less memory: {template.memory}"
 
 

@@ -24,14 +24,10 @@ from loupe.files.folder import Folder
 from loupe.files.scratch import lent_folder, take_back
 from loupe.helpers import PASS_ON
 from loupe.servers import log as server_log
-from loupe.servers.gpu_memory import still_held
-from loupe.servers.ports import HOST, is_free, is_refused, listener
-from loupe.servers.processes import MARK, boot, family, find
+from loupe.servers.processes import MARK, USUAL, Patience, Watch, boot, family, find, still_held, stop_processes
 from loupe.servers.record import ServerRecord, owner, write_record
-from loupe.servers.server_probes import Verdict, talk_to
-from loupe.servers.stopping import stop_processes
+from loupe.servers.server_probes import HOST, Verdict, is_free, is_refused, listener, talk_to
 from loupe.servers.wanted import Wanted
-from loupe.servers.watch import USUAL, Patience, Watch
 
 LOG = "server.log"
 #: Asks Linux for a SIGTERM when Loupe dies, so that even `kill -9` ends the server, then becomes the server.
@@ -65,7 +61,7 @@ class Server:
 
     @property
     def external(self) -> bool:
-        """Whether it is somebody else's: never stopped or started again."""
+        """True if it is somebody else's: never stopped or started again."""
         return self.record.origin == "external"
 
     @property
@@ -75,12 +71,12 @@ class Server:
 
     @property
     def title(self) -> str:
-        """What people call this kind of server."""
+        """The name of this kind of server for people."""
         return self.wanted.template.title
 
     @property
     def facts(self) -> dict[str, str]:
-        """What run.json keeps of it."""
+        """The facts that run.json keeps of it."""
         command = {} if self.external else {"server_command": " ".join(self.record.command)}
         return {"server_origin": self.record.origin, **command}
 
@@ -91,7 +87,7 @@ class Server:
         self._note(restarts=0)
 
     def is_alive(self) -> bool:
-        """Whether the server's own process lives; of somebody else's server nobody knows."""
+        """True if the server's own process lives; of somebody else's server nobody knows."""
         if self.external:
             return True
         if self._child is not None:
@@ -166,20 +162,20 @@ class Server:
             )
 
     async def health(self) -> Verdict:
-        """How it is; dead, too, where its log says that nothing helps."""
+        """The health of the server; dead, too, if its log says that nothing helps."""
         if not self.is_alive() or server_log.fatal_line(self._log, self._log_start):
             return "dead"
         async with talk_to(self.record.port, self.key) as talk:
             return await talk.health(self.wanted, shallow=self.patience.shallow, deep=self.patience.deep)
 
     def is_gone(self) -> bool:
-        """Whether it is dead for certain: no process, its log says so, or nobody listens (a busy server accepts)."""
+        """True if it is dead for certain: no process, its log says so, or nobody listens (a busy server accepts)."""
         if not self.is_alive() or server_log.fatal_line(self._log, self._log_start):
             return True
         return is_refused(self.record.port)
 
     def what_stays(self) -> list[str]:
-        """What a stopped server still holds, one line each."""
+        """The things that a stopped server still holds, one line each."""
         held = still_held(pid for pid, _ in [self.record.root, *self.record.known])
         lines = [f"GPU memory is still held by process {pid}, which has ended" for pid in sorted(held)]
         return lines if is_free(self.record.port) else [f"port {self.record.port} is still in use", *lines]
@@ -297,7 +293,7 @@ class Server:
 
 
 def _log_folder(folder: Folder, log: str) -> Folder:
-    """Where the log of a server is, by what the record in the folder of one of its runs says; below the same root."""
+    """The folder of a server's log, by the record in the folder of one of its runs; below the same root."""
     place = os.path.normpath(os.path.join(*folder.inside, log or LOG))  # noqa: PTH118  a name, and never a file
     name, _, last = place.rpartition("/")
     return Folder(folder.root) / name if last == LOG and not place.startswith(("/", "..")) else folder

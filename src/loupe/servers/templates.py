@@ -1,4 +1,4 @@
-"""What Loupe knows of each kind of server: templates.toml and the files of features and other packages, checked.
+"""Kinds of servers: templates.toml and the files of features and other packages, checked.
 
 Source: docs/protocols/engines.md#server-templates.
 """
@@ -30,7 +30,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seconds: float = 5.0
 
     def lists(self, name: str, body: Any) -> bool:
-        """Whether the JSON names the model; Ollama lists `name:latest` for `name`."""
+        """True if the JSON names the model; Ollama lists `name:latest` for `name`."""
         return not self.names or any(found in (name, f"{name}:latest") for found in _at(body, self.names.split(".")))
 
 
@@ -91,7 +91,7 @@ def server_kind(written: str) -> str:
 
 
 def _at(value: Any, path: list[str]) -> Iterator[Any]:
-    """What stands at a path of JSON; `*` is every entry of a list."""
+    """The values at a path of JSON; `*` is every entry of a list."""
     if not path:
         yield value
     elif path[0] == "*":

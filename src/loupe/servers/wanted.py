@@ -1,7 +1,8 @@
-"""Which server an engine profile wants: its command line, and what of it can change an answer.
+"""The server that an engine profile wants: its command line in layers, and what of it can change an answer.
 
 `--serve KIND[:MODEL]` sets `serve` of the profile; `[servers.KIND]` of the profile holds the arguments that the model's
-makers give, `--server-arg` adds to them. Source: docs/protocols/engines.md#server-templates.
+makers give, `--server-arg` adds to them. Source: docs/protocols/engines.md#server-templates: underscores become dashes,
+true is a bare flag, false `--no-flag`, a table JSON.
 """
 
 from __future__ import annotations
@@ -24,8 +25,94 @@ from loupe.errors import MissingToolError, UsageError
 from loupe.files.foreign import real_path
 from loupe.helpers import for_children
 from loupe.runs.info import digest_of
-from loupe.servers.arguments import Argument, as_words, from_table, from_words, merge, refuse_ours
 from loupe.servers.templates import Template, server_kind, templates
+from loupe.typed import encode_json
+
+#: Where a server listens is Loupe's business.
+_OURS = {"port": "--server-port N", "host": "a server is bound to this machine only"}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A flag as written (`--max-model-len`, `-c`) and its values."""
+
+    flag: str
+    values: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The flag without dashes; `--no-x` and `--x` are the same, and so are `_` and `-`."""
+        return self.flag.lstrip("-").replace("_", "-").removeprefix("no-")
+
+    @property
+    def words(self) -> list[str]:
+        """The flag and its values, as they stand in a command line."""
+        return [self.flag, *self.values]
+
+
+def from_table(table: Mapping[str, Any]) -> list[Argument]:
+    """Arguments from keys of a profile: `max_model_len = 16384` is `--max-model-len 16384`."""
+    return [_from_key(key.replace("_", "-"), value) for key, value in table.items()]
+
+
+def _from_key(flag: str, value: Any) -> Argument:
+    if value is False:
+        return Argument(f"--no-{flag}")
+    if value is True or value is None:
+        return Argument(f"--{flag}")
+    if isinstance(value, dict):
+        return Argument(f"--{flag}", (encode_json(value).decode(),))
+    if isinstance(value, list):
+        return Argument(f"--{flag}", tuple(map(str, value)))
+    return Argument(f"--{flag}", (str(value),))
+
+
+def from_words(words: Sequence[str]) -> list[Argument]:
+    """Arguments from words, each an own one: `--flag`, `--flag=value`, `--flag value`, or a value of the one before.
+
+    Raises UsageError for a value without a flag.
+    """
+    found: list[Argument] = []
+    for word in words:
+        if _is_flag(word):
+            found.append(_split(word))
+        elif found:
+            found[-1] = Argument(found[-1].flag, (*found[-1].values, word))
+        else:
+            raise UsageError(f"server argument {word!r}: not an argument such as --max-model-len=8192")
+    return found
+
+
+def refuse_ours(arguments: Sequence[Argument]) -> None:
+    """Raise UsageError for an argument that Loupe sets itself."""
+    for argument in arguments:
+        if argument.name in _OURS:
+            raise UsageError(f"server argument {argument.flag} is set by Loupe", hint=_OURS[argument.name])
+
+
+def _is_flag(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and not word[1:2].isdigit()
+
+
+def _split(word: str) -> Argument:
+    """`--flag=value` or `--flag value`; a value may hold any further sign, as JSON does."""
+    cut = min((place for sign in "= " if (place := word.find(sign)) > 0), default=-1)
+    return Argument(word) if cut < 0 else Argument(word[:cut], (word[cut + 1 :].strip(),))
+
+
+def merge(*layers: Sequence[Argument]) -> list[Argument]:
+    """All arguments in order; one that a later layer has too is left out of the earlier one."""
+    merged: list[Argument] = []
+    for layer in layers:
+        renewed = {argument.name for argument in layer}
+        merged = [argument for argument in merged if argument.name not in renewed] + list(layer)
+    return merged
+
+
+def as_words(arguments: Sequence[Argument]) -> list[str]:
+    """The words of a command line."""
+    return [word for argument in arguments for word in argument.words]
+
 
 #: Keys of `[servers.KIND]` that are no arguments.
 _MODEL = "model"
@@ -56,7 +143,7 @@ class Wanted:
     passed: Sequence[str] = ()
 
     def command(self, port: int) -> list[str]:
-        """The words of the command line for a port. Raises MissingToolError where the program is not installed."""
+        """The words of the command line for a port. Raises MissingToolError if the program is not installed."""
         return [_find_program(self), *self._words(port, here=str(Path.cwd()))]
 
     def shown(self, port: int) -> list[str]:
@@ -81,7 +168,7 @@ class Wanted:
 
     @property
     def defining(self) -> dict[str, Any]:
-        """What can change an answer: the program, the model, and every argument that is not known to change none."""
+        """All that can change an answer: the program, the model, and arguments, but those known to change none."""
         neutral = self.template.neutral
         values = {name: self.values[name] for name in self.template.values if name not in neutral}
         words = [without_secret_arguments(argument.words) for argument in self.given if argument.name not in neutral]
@@ -159,7 +246,7 @@ def wanted_server(profile: Profile, *, embedding: bool = False) -> Wanted | None
 
 
 def _embedding(kind: str) -> Sequence[str]:
-    """What makes a kind of server give vectors. Raises UsageError where nothing does."""
+    """The arguments that make a kind of server give vectors. Raises UsageError if nothing does."""
     found = templates()[kind].embedding
     if found is None:
         able = ", ".join(each for each, template in templates().items() if template.embedding is not None)
@@ -181,7 +268,7 @@ def _count(key: str, value: object) -> int:
 
 
 def _environment(gpus: Sequence[str]) -> dict[str, str]:
-    """Which GPUs the server sees. Who names some shares the machine: then its libraries take one thread each."""
+    """The GPUs that the server sees. Who names some shares the machine: then its libraries take one thread each."""
     if not gpus:
         return {}
     threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": "1"}
@@ -202,7 +289,7 @@ def _absolute(word: str) -> str:
 
 
 def _is_path(model: str) -> bool:
-    """Whether a model is surely a place on this machine, and no name on a hub."""
+    """True if a model is surely a place on this machine, and no name on a hub."""
     return model.startswith((".", "/", "~")) or model.endswith(".gguf")
 
 
@@ -219,7 +306,7 @@ def _fill(word: str, values: Mapping[str, str]) -> str:
 
 
 def _find_program(wanted: Wanted) -> str:
-    """Where the program is. Raises MissingToolError, with what to install."""
+    """The path of the program. Raises MissingToolError, with what to install."""
     template, program = wanted.template, wanted.program[0]
     if program == "{python}":
         if template.module and find_spec(template.module) is None:

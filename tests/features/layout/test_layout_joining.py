@@ -19,7 +19,7 @@ from loupe.features.layout.filtering import LABELS, Detection
 from loupe.inference.attempts import Attempts
 from loupe.inference.budget import Budget
 from loupe.pipeline import Plan
-from loupe.pipeline.remaining import Remaining
+from loupe.pipeline.finished import Remaining
 from loupe.runs.places import Place
 from loupe.types import FAILED, Outcome, Prediction, Request, Sample
 from tests.support.layout_pages import TWO_COLUMNS, drawn

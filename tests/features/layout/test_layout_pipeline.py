@@ -29,7 +29,7 @@ from loupe.features.layout.engine import Settings, open_engine
 from loupe.features.layout.filtering import LABELS
 from loupe.inference.progress import Progress
 from loupe.pipeline import Plan, infer, run
-from loupe.pipeline.remaining import Remaining
+from loupe.pipeline.finished import Remaining
 from loupe.runs.folder import RunFolder, counts_instead
 from loupe.types import Output, Prediction, Request
 from tests.support.chat_server import Received, Reply, in_thread

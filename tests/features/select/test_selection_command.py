@@ -16,8 +16,8 @@ from PIL import Image
 
 from loupe.cli import main
 from loupe.features.select import command as talk
-from loupe.servers.ports import is_free
 from loupe.servers.record import FILE
+from loupe.servers.server_probes import is_free
 from tests.features.select.selecting import MODELS, answer, invoice, letter, make_documents
 from tests.support.chat_server import ChatServer, Received, Reply, in_thread
 from tests.support.command_line import command, environment, loupe

@@ -261,7 +261,7 @@ def _options_of_run(run: str, pairs: object) -> dict[str, str]:
 
     options = split_pairs(convert(pairs, tuple[str, ...]), hint=f"score it: loupe score {word(run)} -o KEY=VALUE")
     if "adapters" in options:
-        from loupe.pipeline.mended_truth import score_anyway
+        from loupe.pipeline.rescoring import score_anyway
 
         again = score_anyway(Path(run), RunFolder.open(Path(run)).info)
         raise UsageError(

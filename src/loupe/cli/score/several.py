@@ -117,7 +117,7 @@ def _data_of(info: RunInfo, data: Path | None) -> Path | None:
     """Where the data of a run lies; a folder of one's own that is not below `data` stays where it is."""
     from loupe.cli.shared.suite_files import Entry
     from loupe.cli.shared.suites import data_of
-    from loupe.pipeline.mended_truth import is_folder
+    from loupe.pipeline.rescoring import is_folder
 
     if data is not None and is_folder(info):
         own = data / Path(info.benchmark).stem

@@ -313,7 +313,7 @@ def plans_of(asked: Sequence[Entry], engines: Sequence[tuple[str, Profile]], fla
     if flags.reuse is not None and not all(plan.alone for plan in plans):
         raise UsageError("--reuse goes with one engine and one benchmark", hint="give one -e, and one benchmark")
     if flags.max_cost is not None:
-        from loupe.pipeline.spending import priced
+        from loupe.pipeline.spent import priced
 
         for plan in plans:
             priced(plan)

@@ -91,7 +91,7 @@ class EngineHost:
             return error
 
     async def _open(self, order: Order) -> Opened:
-        from loupe.servers.served_engine import open_profile
+        from loupe.servers.keeper import open_profile
 
         folder = self._stack.enter_context(scratch_folder(NODE_FOLDER))
         self._spool = Spool(folder)

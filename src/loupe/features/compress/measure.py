@@ -39,9 +39,8 @@ from loupe.metrics import compression_ratio, vision_tokens
 from loupe.metrics.vision_tokens import MAX_TILES, MODES
 from loupe.pipeline.stages import policy_of, watch_of
 from loupe.scoring.summary import Origin, summarise
-from loupe.servers.keeper import Keeper
-from loupe.servers.left_over import kept_folder
-from loupe.servers.served_engine import open_profile
+from loupe.servers.keeper import Keeper, open_profile
+from loupe.servers.record import kept_folder
 from loupe.typed import json_decoder
 from loupe.types import FAILED, UNDECODABLE, PageSource, Prediction, Request, Result, Sample, SampleScores
 

@@ -44,7 +44,7 @@ from loupe.pipeline.stages import watch_of
 from loupe.runs.folder import RunFolder
 from loupe.runs.lock import locked
 from loupe.servers.keeper import Keeper
-from loupe.servers.left_over import kept_folder
+from loupe.servers.record import kept_folder
 from loupe.servers.server import Server
 from loupe.servers.wanted import wanted_server
 

@@ -22,9 +22,8 @@ from loupe.engines.adapters.steps import STEPS, apply_adapters
 from loupe.errors import DatasetError, MissingToolError, RunError, UsageError, word
 from loupe.features.lint.adapter_faults import FOREIGN, faults_of_pages, is_linted
 from loupe.features.lint.mended_answers import versions
-from loupe.pipeline.answer_files import read_answers
+from loupe.pipeline.answer_files import read_answers, refuse_foreign
 from loupe.pipeline.existing_answers import find_all
-from loupe.pipeline.foreign_answers import refuse_foreign
 from loupe.pipeline.plan import open_samples, samples_of
 from loupe.runs.folder import RunFolder, find_runs
 from loupe.runs.info import RunInfo

@@ -21,7 +21,7 @@ def suggested_adapters(path: Path) -> list[str]:
     """
     from loupe.benchmarks.registry import benchmark_of_run
     from loupe.features.lint.adapter_faults import suggestion
-    from loupe.pipeline.mended_truth import score_anyway
+    from loupe.pipeline.rescoring import score_anyway
     from loupe.runs.folder import RunFolder
 
     folder = RunFolder.open(path)

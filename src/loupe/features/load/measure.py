@@ -26,9 +26,8 @@ from loupe.inference.prompts import make_request
 from loupe.inference.scheduler import Scheduler
 from loupe.pipeline.plan import Plan, make_info, samples_of, survey
 from loupe.pipeline.stages import policy_of
-from loupe.servers.keeper import Keeper
-from loupe.servers.left_over import kept_folder
-from loupe.servers.served_engine import open_profile
+from loupe.servers.keeper import Keeper, open_profile
+from loupe.servers.record import kept_folder
 from loupe.types import Engine, Output, Prediction, Request
 
 #: Requests of one level: so many for each place, and at least so many.

@@ -37,7 +37,7 @@ from loupe.inference.progress import Progress
 from loupe.inference.retries import Policy
 from loupe.inference.scheduler import Scheduler, TimeoutsExceededError
 from loupe.servers.keeper import Keeper
-from loupe.servers.watch import NOBODY, Watch
+from loupe.servers.processes import NOBODY, Watch
 from loupe.types import Output, Prediction, Request, Sample
 
 

@@ -23,7 +23,7 @@ from loupe.features.select.preparing import Prepared
 from loupe.features.select.questions import EXTRACTION_TOKENS, FIELDS, extraction_prompt, parse_extraction
 from loupe.features.select.serving import Candidate, DeadServerError, Limits, Served, UnavailableModelError
 from loupe.metrics.dates import normalize_date
-from loupe.servers.watch import NOBODY
+from loupe.servers.processes import NOBODY
 from loupe.types import Prediction, Request
 
 #: What to do with ground truth that exists already.

@@ -19,7 +19,7 @@ from loupe.features.select.document_worker import PAGES, Found
 from loupe.features.select.documents import Document
 from loupe.files.folder import Folder
 from loupe.inference.progress import Progress
-from loupe.servers.served_engine import open_profile
+from loupe.servers.keeper import open_profile
 from loupe.typed import encode_json, json_decoder
 from loupe.types import Engine, PageSource, Request
 from loupe.workers.pool import WorkerPool, worker_pool

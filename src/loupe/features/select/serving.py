@@ -39,11 +39,11 @@ from loupe.errors import EngineUnavailableError, LoupeError, MissingToolError, R
 from loupe.features.select.benchmark import Phase
 from loupe.files.foreign import decode_text, read_data
 from loupe.servers.keeper import Keeper
-from loupe.servers.left_over import kept_folder
+from loupe.servers.processes import NOBODY, Patience, Watch
+from loupe.servers.record import kept_folder
 from loupe.servers.server import Server
 from loupe.servers.templates import templates
 from loupe.servers.wanted import wanted_server
-from loupe.servers.watch import NOBODY, Patience, Watch
 from loupe.typed import convert, decode_json
 from loupe.types import Engine
 

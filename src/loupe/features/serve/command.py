@@ -81,7 +81,7 @@ def command(
 
 def _stop_left_over(runs: Path) -> None:
     """Stop every server whose run below `runs` was killed, and say which."""
-    from loupe.servers.left_over import kept_root, left_over, stop_left_over
+    from loupe.servers.record import kept_root, left_over, stop_left_over
 
     found = [*left_over(runs), *left_over(kept_root())]
     for folder, record in found:

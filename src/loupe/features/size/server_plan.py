@@ -17,8 +17,7 @@ from loupe.errors import UsageError
 from loupe.features.size.detection import card
 from loupe.features.size.models_and_cards import Dtype, model_facts
 from loupe.features.size.plan import Sizing, plan
-from loupe.servers.arguments import from_words
-from loupe.servers.wanted import wanted_server
+from loupe.servers.wanted import from_words, wanted_server
 
 #: The only server whose arguments are planned.
 _KIND: Final = "vllm"

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from loupe.features.synth.ladders import Ladder, ReadOff, Rung, ladders_of, read_off
 from loupe.quantities import percent
-from loupe.report.page import environment
+from loupe.report.html import environment
 from loupe.report.svg_parts import COLOURS, closed, line, mark, opening, text, text_width
 from loupe.results.groups import Group
 

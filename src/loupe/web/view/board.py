@@ -14,10 +14,17 @@ from typing import Any, TypeAlias, TypeVar
 
 from loupe.benchmarks.published import published_rows
 from loupe.pipeline import open_samples
-from loupe.report import page
-from loupe.report.collect import SAMPLE_LIMIT, SampledGroup, sample_job, values_of
+from loupe.report import html
+from loupe.report.collect import (
+    SAMPLE_LIMIT,
+    SampledGroup,
+    rightly_empty,
+    sample_job,
+    shown_outcome,
+    shown_value,
+    values_of,
+)
 from loupe.report.drawn_formulas import Formulas
-from loupe.report.grid_cells import rightly_empty, shown_outcome, shown_value
 from loupe.report.samples import SampleJob
 from loupe.report.stored_facts import FactIndex
 from loupe.results.changed_references import CHANGED, is_other_truth
@@ -141,7 +148,7 @@ class Board:
         with self._ranking:
             group = self.group()
             if self._context is None or self._context[0] is not group:
-                self._context = group, page.group_context(group)
+                self._context = group, html.group_context(group)
             return self._context[1] | {"slug": self.key}
 
     @property

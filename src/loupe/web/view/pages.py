@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from loupe import __version__
 from loupe.errors import LoupeError
-from loupe.report import page
+from loupe.report import html
 from loupe.web.responses import SHARED_FILES, static_files
 from loupe.web.view import grid, heat, run_page
 from loupe.web.view.board import Board, Row
@@ -23,7 +23,7 @@ from loupe.web.view.two_runs import compare_context, compared_rows
 JsonObject: TypeAlias = dict[str, Any]
 
 _HERE = Path(__file__).parent
-_REPORT = Path(page.__file__).parent / "static"
+_REPORT = Path(html.__file__).parent / "static"
 #: Everything that is served as it is; the look is the report's.
 STATIC_FILES = (
     SHARED_FILES
@@ -62,13 +62,13 @@ class Pages:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._templates = page.environment(_HERE / "templates")
+        self._templates = html.environment(_HERE / "templates")
         self._templates.globals |= {
             "sample_address": lambda group, sample, _: f"/b/{group['slug']}/sample?{urlencode({'id': sample})}",
             "row_address": lambda group, place: f"/run/{group['runs'][place].key}",
             "version": __version__,
         }
-        self.legend = page.legend()
+        self.legend = html.legend()
 
     def home(self) -> str:
         """All benchmarks with their leaderboards."""
@@ -215,7 +215,7 @@ class Pages:
             "place": at,
             "count": len(rows),
         }
-        index = page.inline_json(sample_index(board, rows, at, wanted.runs, links))
+        index = html.inline_json(sample_index(board, rows, at, wanted.runs, links))
         return self._render("sample_page.html", board, "sample", name=ident, index=Markup(index), compared=compared)
 
     def what_if(self, board: Board, run: RunIndex, ident: str, text: str, reference: str, query: JsonObject) -> str:
@@ -243,8 +243,8 @@ class Pages:
             run=run,
             runs=[(one, board.labels[one.key]) for one in board.ordered()],
             text=text[:LONGEST_EDITED],
-            start=Markup(page.inline_json(start)),
-            index=Markup(page.inline_json(index)),
+            start=Markup(html.inline_json(start)),
+            index=Markup(html.inline_json(index)),
             picture=picture,
             back=back,
             why=why,

@@ -20,8 +20,8 @@ from starlette.concurrency import run_in_threadpool
 from loupe.errors import EngineError, LoupeError
 from loupe.report import leaderboard
 from loupe.report.collect import values_of
+from loupe.report.html import shown_measures
 from loupe.report.markup import without_surrogates
-from loupe.report.page import shown_measures
 from loupe.report.samples import PACKER, PICTURE_LIMIT, SAMPLE_SECONDS, PackedSample, SampleJob, pack, unpacked
 from loupe.results.sections import format_value
 from loupe.scoring.pool import ScorePool
