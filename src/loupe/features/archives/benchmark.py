@@ -57,6 +57,7 @@ def open_transcripts(path: Path) -> Benchmark | None:
         version="archives 1",
         task="text",
         measures=_MEASURES,
+        further=_rate("missed_words", "missed words"),
         load=partial(_load, path, tuple(names)),
         score=score,
         reference=reference_text,
@@ -275,7 +276,6 @@ def _rate(name: str, title: str, value: Callable[..., object] | None = rate_of_s
 _MEASURES: Final = (
     _rate("cer", "character error rate"),
     _rate("wer", "word error rate"),
-    _rate("missed_words", "missed words (ISRI)"),
     _rate("cer_mean", "character error rate, mean of pages", None),
     _rate("wer_mean", "word error rate, mean of pages", None),
     _rate("bag_of_words", "words wrong in any order", None),
