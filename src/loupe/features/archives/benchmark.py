@@ -251,14 +251,13 @@ def reference_text(sample: Sample) -> str:
 
 def conclude(scores: Sequence[SampleScores]) -> Conclusion:
     """Sum the confusions of all pages, and say what the readings of the ground truth left open."""
-    figures: dict[str, object] = {}
+    read_as: dict[str, object] = {}
     for name in ("confusions", "confused_runs"):
         sums: Counter[tuple[str, str]] = Counter()
         for one in scores:
             for wanted, found, count in one.details.get(name, ()):
                 sums[wanted, found] += count
-        figures[name] = _most_frequent(sums, SHOWN)
-        figures[f"{name}_in_all"] = sums.total()
+        read_as[name] = {"in_all": sums.total(), "rows": _most_frequent(sums, SHOWN)}
     noted = [one for one in scores if one.details.get("notes")]
     warnings = []
     if noted:
@@ -266,7 +265,7 @@ def conclude(scores: Sequence[SampleScores]) -> Conclusion:
             f"{len(noted):,} of {len(scores):,} pages of the ground truth can be read in more than one way, such as "
             f"{noted[0].sample}: {noted[0].details['notes'][0]}"
         )
-    return Conclusion(figures=figures, warnings=warnings)
+    return Conclusion(figures={"read_as": read_as}, warnings=warnings)
 
 
 def _rate(name: str, title: str, value: Callable[..., object] | None = rate_of_sums) -> Measure:

@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
+
+import msgspec
 
 from loupe.results.tables.record import Table
+from loupe.typed import convert
 from loupe.types import Result
 
 _ROWS = 15
 
 
+class _ReadAs(msgspec.Struct, frozen=True):
+    """Confusions of a result: rows of ground truth, answer and count, the most frequent first."""
+
+    in_all: int
+    rows: list[tuple[str, str, int]]
+
+
 def confusion_tables(result: Result) -> Iterator[Table]:
-    """Yield the most frequent confusions of a result that has them."""
-    figures = result.figures or {}
+    """Yield the most frequent confusions of a result that has them; figures of another form are left out."""
+    try:
+        found = convert((result.figures or {}).get("read_as", {}), dict[str, _ReadAs])
+    except msgspec.ValidationError:
+        return
     for name, title in (("confusions", "Read as"), ("confused_runs", "Read as, whole stretches")):
-        rows, total = figures.get(name), figures.get(f"{name}_in_all")
-        if isinstance(rows, list) and rows and isinstance(total, int):
+        if (read_as := found.get(name)) and read_as.rows and read_as.in_all > 0:
             yield Table(
                 title=title,
                 header=("ground truth", "read as", "times", "of all"),
-                rows=[_row(row, total) for row in rows[:_ROWS]],
+                rows=[
+                    (shown_units(wanted), shown_units(given), f"{count:,}", f"{100 * count / read_as.in_all:.1f} %")
+                    for wanted, given, count in read_as.rows[:_ROWS]
+                ],
             )
-
-
-def _row(row: Any, total: int) -> tuple[str, str, str, str]:
-    wanted, found, count = row
-    return shown_units(str(wanted)), shown_units(str(found)), f"{count:,}", f"{100 * count / total:.1f} %"
 
 
 def shown_units(text: str) -> str:
@@ -36,9 +45,7 @@ def shown_units(text: str) -> str:
     >>> shown_units(""), shown_units("a b"), shown_units("\\u0308"), shown_units("\\u200f")
     ('∅', 'a␣b', '◌̈', 'U+200F RIGHT-TO-LEFT MARK')
     """
-    if not text:
-        return "∅"
-    return "".join(map(_shown, text))
+    return "".join(map(_shown, text[:80])) if text else "∅"
 
 
 def _shown(sign: str) -> str:
