@@ -34,7 +34,7 @@ OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "--field": {"select": "which of three fields it knows"},
     "--by": {"compress": "bins of the curve"},
     "--ground-truth": {"select": "what to do with that which is there"},
-    "--to": {"export": "a folder, or a layout"},
+    "--to": {"export": "a folder, or a layout", "compare": "a format of tables"},
     "--output": {"export": "a folder", "embed": "a folder"},
     "--negative": {"review folder": "a word about its folder"},
     "--plot": {"compress": "SVG alone"},

@@ -55,7 +55,9 @@ async def read_both(kind: str, pages: list[PageSource], **settings: Any) -> list
 def check(found: list[Output | BaseException], began: float) -> None:
     hung, fine = found
     assert isinstance(hung, PageError)
-    assert hung.message.endswith("bomb.pdf: cannot be decoded: no answer within 3 s on this page")
+    # On a fast machine it takes all the memory that it may have before the time is over.
+    ends = ("no answer within 3 s on this page", "memory, or crashes its reader")
+    assert "bomb.pdf: cannot be decoded: " in hung.message and hung.message.endswith(ends)
     assert isinstance(fine, Output)
     assert time.monotonic() - began < 40
 

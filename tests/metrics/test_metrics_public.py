@@ -58,7 +58,7 @@ def test_metrics_need_no_import_of_their_own() -> None:
 @pytest.mark.parametrize("name", ["report", "benchmarks", "engines"])
 def test_help_of_a_package_that_can_be_called_shows_the_function(name: str) -> None:
     shown = pydoc.plain(pydoc.render_doc(getattr(loupe, name)))
-    function = getattr(importlib.import_module("loupe.api." + {"report": "reports"}.get(name, "listing")), name)
+    function = getattr(importlib.import_module("loupe.api." + {"report": "comparing"}.get(name, "listing")), name)
     assert function.__doc__.strip().split("\n")[0][:60] in shown and f"Call: {name}(" in shown
     assert inspect.signature(getattr(loupe, name)) == inspect.signature(function)
 

@@ -60,11 +60,11 @@ _WORD_LETTERS: Final = {
 _MARK: Final = "[ez]*+"
 #: A letter or digit, with what stands between it and the next: `3.14`, `can't`, Hebrew with quotation marks.
 _STEP: Final = f"(?:h{_MARK}Q{_MARK}(?=h)|[ah]{_MARK}(?:[lmq]{_MARK}(?=[ah]))?|d{_MARK}(?:[imq]{_MARK}(?=d))?)"
-_RUN: Final = f"(?:{_STEP}++|(?:k{_MARK})++)"
+_RUN: Final = f"(?>{_STEP}+|(?:k{_MARK})+)"
 _JOINT: Final = f"(?:_{_MARK})"
-_JOINED: Final = f"{_JOINT}*+{_RUN}(?:{_JOINT}++{_RUN})*{_JOINT}*+|{_JOINT}++"
+_JOINED: Final = f"{_JOINT}*{_RUN}(?:{_JOINT}+{_RUN})*{_JOINT}*|{_JOINT}+"
 #: A Hebrew word keeps a single quote at its end (WB7a).
-_GERESH: Final = f"{_JOINT}*+(?:{_RUN}{_JOINT}++)*{_STEP}*h{_MARK}q{_MARK}(?![ah])"
+_GERESH: Final = f"{_JOINT}*(?:{_RUN}{_JOINT}+)*{_STEP}*h{_MARK}q{_MARK}(?![ah])"
 _WORD: Final = re.compile(f"rn|[rnN]|{_JOINED}|w+{_MARK}|R{_MARK}(?:R{_MARK})?|.{_MARK}", re.DOTALL)
 _HEBREW_WORD: Final = re.compile(f"{_GERESH}|{_WORD.pattern}", re.DOTALL)
 _WORD_8: Final = re.compile(rf"(?:\A[ez]+)?(?:rn{_MARK}|{_GERESH}|{_JOINED}|(?:R{_MARK})+|.{_MARK})|\A[ez]+", re.DOTALL)
