@@ -47,13 +47,14 @@ def main(descriptor: int) -> None:
     if not start["download"]:
         close_network(start["hosts"])
     try:
-        read = load(start["reader"], start["options"])
+        loaded = load(start["reader"], start["options"])
     except (Exception, SystemExit) as error:  # noqa: BLE001  the border to somebody else's code
         failed = described(error, start)
         connection.sendall(framed({**failed, "error": "the engine cannot be loaded: " + failed["error"]}))
         return
     close_network(start["hosts"])
-    connection.sendall(framed({"facts": {**facts(start["packages"]), **getattr(read, "facts", {})}}))
+    read, told = loaded if isinstance(loaded, tuple) else (loaded, {})
+    connection.sendall(framed({"facts": {**facts(start["packages"]), **told}}))
     process = os.getpid()
     while True:
         page = SimpleNamespace(**json.loads(inbox.get()))
@@ -66,8 +67,8 @@ def main(descriptor: int) -> None:
             os._exit(0)
 
 
-def load(path: str, options: dict[str, Any]) -> Callable[[Any], Any]:
-    """The function that the reader's `load(options)` returns."""
+def load(path: str, options: dict[str, Any]) -> Any:
+    """The function that the reader's `load(options)` returns, or the function with facts for run.json."""
     spec = importlib.util.spec_from_file_location("loupe_reader", path)
     if spec is None or spec.loader is None:
         raise ImportError(path + " is no Python file")
@@ -77,8 +78,7 @@ def load(path: str, options: dict[str, Any]) -> Callable[[Any], Any]:
     sys.dont_write_bytecode, usual = True, sys.dont_write_bytecode
     spec.loader.exec_module(module)
     sys.dont_write_bytecode = usual
-    found: Callable[[Any], Any] = module.load(options)
-    return found
+    return module.load(options)
 
 
 def facts(packages: list[str]) -> dict[str, str]:

@@ -139,10 +139,10 @@ class Settings(Profile, frozen=True, kw_only=True):
     @property
     def base_url(self) -> str | list[str]:
         """The address of the model server. Raises AttributeError for a reader that asks none."""
-        try:
-            return self.options["base_url"]  # type: ignore[no-any-return]
-        except KeyError:
-            raise AttributeError("base_url") from None
+        if "base_url" not in self.options:
+            raise AttributeError("base_url")
+        found: str | list[str] = self.options["base_url"]
+        return found
 
     @property
     def services(self) -> tuple[str, ...]:

@@ -36,16 +36,15 @@ class WrongSettingError(Exception):
     outcome = "usage"
 
 
-def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+def load(options: dict[str, Any]) -> tuple[Callable[[Any], dict[str, Any]], dict[str, str]]:
     """`backend` is "transformers" (any `mode`) or "vllm" (gundam alone); `tile` is the side of a tile in gundam.
 
     `ngram_size` and `window_size` are the n-gram rule, `allowed_tokens` may always repeat; size 0 leaves Transformers
     to `infer()` itself (no run of 35 twice) and vLLM without any rule.
     """
     check(options)
-    read = (with_vllm if options["backend"] == "vllm" else with_transformers)(options)
-    read.facts |= {key: options[key] for key in ("model", "backend", "mode")}  # type: ignore[attr-defined]
-    return read
+    read, facts = (with_vllm if options["backend"] == "vllm" else with_transformers)(options)
+    return read, facts | {key: options[key] for key in ("model", "backend", "mode")}
 
 
 def check(options: dict[str, Any]) -> None:
@@ -66,7 +65,7 @@ def check(options: dict[str, Any]) -> None:
         )
 
 
-def with_transformers(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+def with_transformers(options: dict[str, Any]) -> tuple[Callable[[Any], dict[str, Any]], dict[str, str]]:
     """The model on the GPU, as its README loads it."""
     import torch
     import transformers
@@ -109,8 +108,7 @@ def with_transformers(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]
         }
 
     commit = getattr(getattr(network, "config", None), "_commit_hash", None)
-    read.facts = {"revision": str(commit or revision or "unknown")}  # type: ignore[attr-defined]
-    return read
+    return read, {"revision": str(commit or revision or "unknown")}
 
 
 def with_image(prompt: str) -> str:
@@ -176,7 +174,7 @@ def banned_tokens(tokens: Sequence[int], *, size: int, window: int, allowed: Col
     return found - set(allowed)
 
 
-def with_vllm(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+def with_vllm(options: dict[str, Any]) -> tuple[Callable[[Any], dict[str, Any]], dict[str, str]]:
     """vLLM's offline engine. Raises WrongSettingError for a vLLM without the n-gram rule."""
     import vllm
     from PIL import Image
@@ -224,5 +222,4 @@ def with_vllm(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
             "output_tokens": len(found.token_ids),
         }
 
-    read.facts = {}  # type: ignore[attr-defined]
-    return read
+    return read, {}

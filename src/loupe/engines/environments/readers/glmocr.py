@@ -44,7 +44,7 @@ class Complaints(logging.Handler):
         return self.heard[0] if self.heard else "it gives no reason"
 
 
-def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+def load(options: dict[str, Any]) -> tuple[Callable[[Any], dict[str, Any]], dict[str, str]]:
     """`base_url` and `model` of the server, sampling, limits, and `config` over the package's config.yaml."""
     import glmocr
     import yaml
@@ -72,8 +72,7 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
         complaints.heard, complaints.broken = [], []
         return answer(reader.parse(page.path, save_layout_visualization=False), skipped, complaints)
 
-    read.facts = {"mode": "selfhosted"}  # type: ignore[attr-defined]
-    return read
+    return read, {"mode": "selfhosted"}
 
 
 def own_config(options: dict[str, Any]) -> dict[str, Any]:

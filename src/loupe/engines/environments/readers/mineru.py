@@ -31,7 +31,7 @@ class UnknownVersionError(Exception):
     outcome = "usage"
 
 
-def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+def load(options: dict[str, Any]) -> tuple[Callable[[Any], dict[str, Any]], dict[str, str]]:
     """`method` for all; `tier` for version 4; `backend`, `effort`, `language`, `formulas`, `tables` for those before.
 
     `base_url` and `model` are of the model server. What makes the package load its models is a page of ours.
@@ -56,8 +56,7 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
     def read(page: Any) -> dict[str, Any]:
         return parse(page.path)
 
-    read.facts = facts  # type: ignore[attr-defined]
-    return read
+    return read, facts
 
 
 def backends(options: dict[str, Any]) -> tuple[Callable[[str], dict[str, Any]], dict[str, str]]:

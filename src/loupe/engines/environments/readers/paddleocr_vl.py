@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+def load(options: dict[str, Any]) -> tuple[Callable[[Any], dict[str, Any]], dict[str, str]]:
     """`backend`, `base_url`, `model`, `region_workers`, `device`, `max_tokens`; all others are the class's own.
 
     "native" runs the vision model here; with another `backend` the server is asked. What is empty is left to the class.
@@ -34,8 +34,7 @@ def load(options: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
             raise RuntimeError(f"paddleocr gave {len(results)} results for one page")
         return answer(results[0])
 
-    read.facts = {key: options[key] for key in ("pipeline_version", "backend")}  # type: ignore[attr-defined]
-    return read
+    return read, {key: options[key] for key in ("pipeline_version", "backend")}
 
 
 def answer(result: Any) -> dict[str, Any]:
