@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
 import time
@@ -104,6 +105,44 @@ def test_a_hostile_file_is_read_as_specified_or_refused_in_a_line(case: dict[str
         pages = [as_lists([page]) for page in read_transcript(data, case["name"])[1]]
         assert pages == expected.get("pages", [expected.get("regions")])
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<?xml " * 1_000_000,
+        b"<PcGts><Page><TextRegion custom='" + b"readingOrder {" * 400_000 + b"'/></Page></PcGts>",
+        b"<html class='ocr'>" + b"<div class='ocr_carea'><span class='ocr_line'>" * 100_000,
+        b"<alto><ReadingOrder><ElementRef REF='"
+        + b"b " * 300_000
+        + b"'/></ReadingOrder><Layout><Page><TextBlock ID='b'>"
+        + b"<TextLine><String CONTENT='x'/></TextLine>" * 30_000
+        + b"</TextBlock></Page></Layout></alto>",
+        b"<alto><Layout><Page>"
+        + b"<ComposedBlock>" * 900
+        + b"<TextLine><String CONTENT='x'/></TextLine>" * 60_000
+        + b"</ComposedBlock>" * 900
+        + b"</Page></Layout></alto>",
+    ],
+    ids=["declarations", "custom", "hocr", "references", "deep"],
+)
+def test_what_is_made_to_take_long_does_not(data: bytes) -> None:
+    started = time.process_time()
+    with contextlib.suppress(DatasetError):
+        read_transcript(data)
+    assert time.process_time() - started < 5
+
+
+def test_all_members_of_a_gzip_file_are_read_and_a_cut_one_is_refused() -> None:
+    data = gzip.compress(b"one\n") + gzip.compress(b"two\n")
+    assert as_lists(read_transcript(data, "a.txt.gz")[1]) == [["one", "two"]]
+    with pytest.raises(DatasetError, match="it ends too early"):
+        read_transcript(data[:-9], "a.txt.gz")
+
+
+def test_lines_that_all_lie_over_each_other_are_not_paired() -> None:
+    lines = [Line("x", box=(0.0, 0.0, 1.0, 1.0))] * 1_500
+    assert pair_lines(lines, lines).reason == "too many lines lie over each other"
 
 
 def test_words_over_a_line_break_are_joined_as_specified() -> None:

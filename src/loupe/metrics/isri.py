@@ -6,6 +6,7 @@ Rules and sources: docs/protocols/archives.md#isri.
 from __future__ import annotations
 
 import unicodedata
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -77,50 +78,53 @@ def _matched(prediction: str, reference: str) -> list[tuple[int, int, int]]:
 
     The furthest-reaching points of Ukkonen, by number of edits and shift.
     """
-    length, goal = len(reference), len(prediction) - len(reference)
-    found = prediction
-    rows: list[dict[int, tuple[int, int]]] = []
-    while not rows or rows[-1].get(goal, (0, -1))[1] < length:
-        if len(rows) > MOST_EDITS:
+    length, other = len(reference), len(prediction)
+    goal = other - length
+    starts, ends = _Reached(), _Reached()
+    edits = -1
+    while edits < 0 or ends.at(edits, goal) < length:
+        edits += 1
+        if edits > MOST_EDITS:
             raise ValueError(f"more than {MOST_EDITS:,} edits")
-        row: dict[int, tuple[int, int]] = {}
-        before = rows[-1] if rows else {}
-        edits = len(rows)
         for shift in range(-edits, edits + 1):
-            start = 0 if not rows else _furthest(before, shift, length, len(found))
-            if start < 0:
-                continue
-            end = start
+            steps = (place for _, place in _steps(ends, edits - 1, shift))
+            inside = [place for place in steps if place <= length and 0 <= place + shift <= other]
+            end = start = max(inside, default=-1) if edits else 0
             while (
-                end < length
-                and end + shift < len(found)
-                and reference[end] == found[end + shift]
+                0 <= end < length
+                and end + shift < other
+                and reference[end] == prediction[end + shift]
                 and reference[end] != _WILDCARD
             ):
                 end += 1
-            row[shift] = start, end
-        rows.append(row)
+            starts.numbers.append(start)
+            ends.numbers.append(end)
     stretches: list[tuple[int, int, int]] = []
     shift = goal
-    for edits in range(len(rows) - 1, -1, -1):
-        start, end = rows[edits][shift]
+    for spent in range(edits, -1, -1):
+        start, end = starts.at(spent, shift), ends.at(spent, shift)
         if end > start:
             stretches.append((start, end, shift))
-        if edits:
-            shift = next(near for near, reached in _steps(rows[edits - 1], shift) if reached == start)
+        if spent:
+            shift = next(near for near, place in _steps(ends, spent - 1, shift) if place == start)
     return stretches[::-1]
 
 
-def _steps(before: dict[int, tuple[int, int]], shift: int) -> Iterator[tuple[int, int]]:
+class _Reached:
+    """Places in the reference by number of edits and shift, -1 where there is none: row after row in one array."""
+
+    def __init__(self) -> None:
+        self.numbers = array("i")
+
+    def at(self, edits: int, shift: int) -> int:
+        return self.numbers[edits * edits + edits + shift] if -edits <= shift <= edits else -1
+
+
+def _steps(ends: _Reached, edits: int, shift: int) -> Iterator[tuple[int, int]]:
     """The shifts that one edit leads from, and where it leads, in the order that decides among equals."""
     for near, step in ((shift + 1, 1), (shift, 1), (shift - 1, 0)):
-        if near in before:
-            yield near, before[near][1] + step
-
-
-def _furthest(before: dict[int, tuple[int, int]], shift: int, length: int, other: int) -> int:
-    inside = [reached for _, reached in _steps(before, shift) if reached <= length and 0 <= reached + shift <= other]
-    return max(inside, default=-1)
+        if (place := ends.at(edits, near)) >= 0:
+            yield near, place + step
 
 
 def isri_confusions(prediction: str, reference: str) -> Counter[tuple[str, str]]:

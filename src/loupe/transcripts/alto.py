@@ -28,12 +28,15 @@ def dinglehopper_segments(root: etree._Element) -> list[list[str]]:
 
 def _read_page(page: etree._Element, root: etree._Element, hyphens: Hyphens) -> PageText:
     size = _number(page, "WIDTH"), _number(page, "HEIGHT")
+    blocks: dict[etree._Element, etree._Element | None] = {}
     found: dict[etree._Element, tuple[etree._Element | None, Line]] = {}
     for element in page.iter("TextLine"):
         text = _line_text(element, hyphens)
         if text:
-            block = next(element.iterancestors("TextBlock"), None)
-            found[element] = block, Line(text, element.get("ID", ""), _box(element, size))
+            parent = element.getparent()
+            if parent not in blocks:
+                blocks[parent] = next(element.iterancestors("TextBlock"), None)
+            found[element] = blocks[parent], Line(text, element.get("ID", ""), _box(element, size))
     order, notes = list(found), []
     mentioned = dict.fromkeys(line for line in _mentioned_lines(root, page) if line in found)
     if mentioned:
@@ -86,7 +89,7 @@ def _mentioned_lines(root: etree._Element, page: etree._Element) -> Iterator[etr
             named.setdefault(name, element)
     for reference in order.iter("ElementRef"):
         for name in reference.get("REF", "").split():
-            if (element := named.get(name)) is not None:
+            if (element := named.pop(name, None)) is not None:  # only its first mention counts
                 line = element if element.tag == "TextLine" else next(element.iterancestors("TextLine"), None)
                 yield from element.iter("TextLine") if line is None else (line,)
 

@@ -12,6 +12,8 @@ from typing import Final, Literal
 from loupe.transcripts.page import Box, Line
 
 _ENOUGH: Final = 0.9
+#: Pairs of lines that share a place; more are no page.
+_MOST_CANDIDATES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,10 @@ def pair_lines(reference: Sequence[Line], prediction: Sequence[Line]) -> PairedL
     if not reference or not prediction:
         return PairedLines(None, reason="a side has no lines")
     if _most_have_boxes(reference) and _most_have_boxes(prediction):
-        return PairedLines("geometry", _by_place(reference, prediction))
+        pairs = _by_place(reference, prediction)
+        if pairs is None:
+            return PairedLines(None, reason="too many lines lie over each other")
+        return PairedLines("geometry", pairs)
     ids = {line.id: place for place, line in reversed(list(enumerate(prediction))) if line.id}
     shared = [(place, ids[line.id]) for place, line in enumerate(reference) if line.id in ids]
     if len(shared) >= _ENOUGH * len(reference):
@@ -41,10 +46,11 @@ def _most_have_boxes(lines: Sequence[Line]) -> bool:
     return sum(line.box is not None for line in lines) >= _ENOUGH * len(lines)
 
 
-def _by_place(reference: Sequence[Line], prediction: Sequence[Line]) -> tuple[tuple[int, int], ...]:
+def _by_place(reference: Sequence[Line], prediction: Sequence[Line]) -> tuple[tuple[int, int], ...] | None:
     """Largest common area first; candidates overlap by at least half of the smaller height.
 
     A sweep from top to bottom: only lines that are open at the same height are compared.
+    None beyond a million candidates.
     """
     starts = sorted(
         [(line.box[1], 0, place) for place, line in enumerate(reference) if line.box]
@@ -62,6 +68,8 @@ def _by_place(reference: Sequence[Line], prediction: Sequence[Line]) -> tuple[tu
             if area := _common_area(box or _NOWHERE, boxes[1 - side][each] or _NOWHERE):
                 candidates.append((-round(area, 9), here, there))
         open_lines[side].append(place)
+        if len(candidates) > _MOST_CANDIDATES:
+            return None
     taken: tuple[set[int], set[int]] = (set(), set())
     pairs = []
     for _, here, there in sorted(candidates):

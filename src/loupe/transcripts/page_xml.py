@@ -16,6 +16,8 @@ from loupe.transcripts.page import Box, Hyphens, Level, Line, PageText, Region, 
 from loupe.transcripts.xml_source import content, elements
 
 _CUSTOM_INDEX: Final = re.compile(r"readingOrder\s*\{[^}]*?index\s*:\s*(-?\d+)")
+#: Characters of such an attribute that are looked at.
+_LONGEST_CUSTOM: Final = 1_000
 _ORDERED: Final = ("OrderedGroup", "OrderedGroupIndexed")
 _GROUPS: Final = (*_ORDERED, "UnorderedGroup", "UnorderedGroupIndexed")
 _REFERENCES: Final = ("RegionRef", "RegionRefIndexed")
@@ -183,7 +185,7 @@ def _mentions(group: etree._Element, *, with_own: bool) -> Iterator[str]:
 
 
 def _custom_index(element: etree._Element) -> int | None:
-    found = _CUSTOM_INDEX.search(element.get("custom", ""))
+    found = _CUSTOM_INDEX.search(element.get("custom", "")[:_LONGEST_CUSTOM])
     return int(found[1][:18]) if found else None
 
 

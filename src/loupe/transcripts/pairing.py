@@ -68,7 +68,7 @@ def pair_names(reference: Sequence[str], prediction: Sequence[str]) -> PairedNam
         tuple((wanted[stem], found[stem]) for stem in sorted(wanted.keys() & found.keys())),
         tuple(sorted(wanted[stem] for stem in wanted.keys() - found.keys())),
         tuple(sorted(found[stem] for stem in found.keys() - wanted.keys())),
-        tuple(sorted(passed_over)),
+        tuple(sorted(set(passed_over))),
     )
 
 

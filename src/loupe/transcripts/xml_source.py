@@ -19,6 +19,7 @@ MOST_BYTES: Final = 64 * 2**20
 MOST_DEPTH: Final = 1_000
 
 _GZIP: Final = b"\x1f\x8b"
+_UNPACK: Final = "copy the file again, or unpack it with gunzip"
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _DECLARATION: Final = re.compile(r"<\?xml\s[^>]*?\?>")
 _ENCODING: Final = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
@@ -31,15 +32,22 @@ _DEFAULT_NAMESPACE: Final = re.compile(r"""\sxmlns\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 def unpacked(data: bytes) -> bytes:
     """The bytes inside of gzip, else the bytes themselves. Raises DatasetError beyond 64 MB and for broken gzip."""
-    if data.startswith(_GZIP):
+    found, packed = b"", data
+    while packed.startswith(_GZIP):  # a file may have several members, one behind the other
         stream = zlib.decompressobj(wbits=31)
         try:
-            data = stream.decompress(data, MOST_BYTES + 1)
+            found += stream.decompress(packed, MOST_BYTES - len(found) + 1)
         except zlib.error as error:
-            raise DatasetError(f"broken gzip: {error}", hint="copy the file again, or unpack it with gunzip") from None
-    if len(data) > MOST_BYTES:
+            raise DatasetError(f"broken gzip: {error}", hint=_UNPACK) from None
+        if len(found) > MOST_BYTES:
+            break
+        if not stream.eof:
+            raise DatasetError("broken gzip: it ends too early", hint=_UNPACK)
+        packed = stream.unused_data
+    found = found if data.startswith(_GZIP) else data
+    if len(found) > MOST_BYTES:
         raise DatasetError("more than 64 MB of text or XML", hint="split the file by page")
-    return data
+    return found
 
 
 def byte_order_encoding(data: bytes) -> tuple[str, int]:
@@ -67,7 +75,9 @@ def parse_xml(text: str) -> etree._Element:
 
     Raises DatasetError, with line and column, for XML that is broken, declares entities, or is nested too deeply.
     """
-    text = _DECLARATION.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text.lstrip("\ufeff"), count=1)
+    text = text.lstrip("\ufeff")
+    if declared := _DECLARATION.match(text):
+        text = re.sub(r"[^\n]", " ", declared[0]) + text[declared.end() :]
     if "<!ENTITY" in text:
         _refuse_entities(text)
     # Most files have one namespace, declared at the root: without it, no name has to be changed afterwards.

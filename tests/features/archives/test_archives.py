@@ -154,6 +154,34 @@ def test_confusions_stand_below_the_result(here: Path, capsys: pytest.CaptureFix
     assert row in lines
 
 
+def test_a_copy_of_the_ground_truth_elsewhere_is_the_same_ground_truth(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side in ("gt", "ocr"):
+        write(here / side / "a.txt", "Wort")
+    score("gt", "ocr", capsys=capsys)
+    (here / "gt").rename(here / "moved")
+    assert value(score("runs/ocr/gt", "--data", "moved", capsys=capsys), "cer") == 0
+
+
+def test_a_second_file_of_a_page_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.page.xml", "a.txt"):
+        write(here / "gt" / name, "<PcGts><Page/></PcGts>" if name.endswith("xml") else "Wort")
+    write(here / "ocr" / "a.txt", "Wort")
+    warnings = score("gt", "ocr", capsys=capsys)["warnings"]
+    assert "not read, because another file of the ground truth has this page: a.txt" in warnings
+
+
+@pytest.mark.parametrize("beside", ["scan.png", "samples.jsonl", "run.json"])
+def test_notes_beside_scans_or_other_data_are_no_ground_truth(
+    here: Path, capsys: pytest.CaptureFixture[str], beside: str
+) -> None:
+    write(here / "folder" / beside, "{}")
+    write(here / "folder" / "README.txt", "notes")
+    assert main(["score", "folder", "folder"]) != 0
+    assert "README" not in capsys.readouterr().err
+
+
 def test_a_folder_without_transcripts_is_still_asked_for_settings(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -23,6 +24,7 @@ from loupe.metrics.text_profiles import PROFILES, Page, TextProfile, confusions
 from loupe.transcripts.page import Hyphens, Level, PageText
 from loupe.transcripts.pairing import ENDINGS, pair_names, stem_of
 from loupe.transcripts.reading import as_text, dinglehopper_page, read_page_text, read_transcript
+from loupe.transcripts.xml_source import MOST_BYTES
 from loupe.types import (
     UNREADABLE,
     AnswerLayout,
@@ -38,30 +40,38 @@ from loupe.types import (
 
 Profile: TypeAlias = Literal["nfc", "nfkc", "historical", "dinglehopper", "dinglehopper-line", "isri", "jiwer"]
 
-#: Files of one side; an archive with more is scored by parts of it.
+#: Files whose digests are remembered.
 _MOST_FILES: Final = 1_000_000
+#: Entries of a folder that are looked at before it counts as one without transcripts: it may be a whole disk.
+_MOST_LOOKED_AT: Final = 20_000
 #: Confusions that one page keeps, the most frequent first, and those that a result shows.
 _KEPT: Final = 200
 SHOWN: Final = 100
 #: Endings of page images that may lie beside a transcript.
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
+#: Files of folders that mean something else.
+_OF_OTHERS: Final = ("samples.jsonl", "run.json")
 
 
 def open_transcripts(path: Path) -> Benchmark | None:
     """The benchmark that a folder of transcripts is, or a single one; None if there are none."""
-    names = transcript_names(path)
-    if not names:
+    if any((path / name).exists() for name in _OF_OTHERS):
         return None
+    names = transcript_names(path)
+    # Notes beside scans are no transcripts: such a folder is still to be set up.
+    if not names or (path.is_dir() and not _has_markup(names) and _has_other_pages(path, names)):
+        return None
+    chosen = pair_names(names, names)
     return Benchmark(
         title=path.name,
         version="archives 1",
         task="text",
         measures=_MEASURES,
         further=_rate("missed_words", "missed words"),
-        load=partial(_load, path, tuple(names)),
+        load=partial(_load, path, tuple(name for name, _ in chosen.pairs)),
         score=score,
         reference=reference_text,
-        conclude=conclude,
+        conclude=partial(conclude, chosen.passed_over),
         answers=AnswerLayout(read=partial(read_answers, path)),
     )
 
@@ -73,13 +83,32 @@ def transcript_names(path: Path) -> list[str]:
     """
     if path.is_file():
         return [path.name] if _is_transcript(path.name) else []
-    found = (file for file in path.rglob("*") if _is_transcript(file.name) and file.is_file() and is_inside(file, path))
-    names = (file.relative_to(path).as_posix() for file in found)
-    return sorted(name for name in names if not any(part.startswith(".") for part in name.split("/")))
+    found: list[str] = []
+    looked_at = 0
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        looked_at += len(files) + 1
+        if not found and looked_at > _MOST_LOOKED_AT:
+            return []
+        for name in files:
+            file = Path(folder, name)
+            if _is_transcript(name) and not name.startswith(".") and file.is_file() and is_inside(file, path):
+                found.append(file.relative_to(path).as_posix())
+    return sorted(found)
 
 
 def _is_transcript(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith(ENDINGS)
+
+
+def _has_markup(names: Iterable[str]) -> bool:
+    return any(not name.lower().removesuffix(".gz").endswith(".txt") for name in names)
+
+
+def _has_other_pages(path: Path, names: Iterable[str]) -> bool:
+    """True if pages lie in the folder and none of them has a transcript of its name."""
+    pages = {file.stem for file in path.iterdir() if file.suffix.lower() in (*_IMAGES, ".pdf")}
+    return bool(pages) and pages.isdisjoint(map(stem_of, names))
 
 
 def _load(
@@ -99,12 +128,13 @@ def _load(
     """
     if root is not None:
         raise UsageError(f"{path.name}: a folder is its own data", hint="leave out --data")
-    scoring = {"profile": profile, "level": level, "hyphens": hyphens}
-    for name, _ in pair_names(names, names).pairs:
+    for name in names:
         file = _file(path, name)
+        # The place is no part of the data: a copy of the folder is the same ground truth.
+        scoring = {"profile": profile, "level": level, "hyphens": hyphens, "file": str(real_path(file))}
         found = plain_file(file).stat()
         digest, pages = _look_at(file, found.st_mtime_ns, found.st_size, encoding)
-        truth = {"file": str(real_path(file)), "name": name, "sha256": digest}
+        truth = {"name": name, "sha256": digest}
         if encoding:
             truth["encoding"] = encoding
         beside = (file.parent / f"{stem_of(file.name)}{ending}" for ending in _IMAGES)
@@ -123,7 +153,7 @@ def _load(
 @functools.lru_cache(maxsize=_MOST_FILES)
 def _look_at(file: Path, changed: int, size: int, encoding: str) -> tuple[str, int]:
     """The digest of a file and its number of pages; samples are asked for more than once."""
-    data = read_data(file)
+    data = read_data(file, limit=MOST_BYTES)
     return hashlib.sha256(data).hexdigest(), len(_pages(file, data, encoding))
 
 
@@ -131,9 +161,11 @@ def _file(path: Path, name: str) -> Path:
     return path if path.is_file() else path / name
 
 
-def _pages(file: Path, data: bytes, encoding: str = "", **options: str) -> list[PageText]:
+def _pages(
+    file: Path, data: bytes, encoding: str = "", *, level: Level = "line", hyphens: Hyphens = "keep"
+) -> list[PageText]:
     try:
-        return read_transcript(data, file.name, encoding=encoding, **options)[1]  # type: ignore[arg-type]
+        return read_transcript(data, file.name, encoding=encoding, level=level, hyphens=hyphens)[1]
     except DatasetError as error:
         raise DatasetError(f"{file}: {error.message}", hint=error.hint) from None
 
@@ -162,7 +194,7 @@ def read_answers(root: Path, path: Path, samples: Iterable[Sample]) -> Iterator[
 
 def _answers_of_file(file: Path, ids: Sequence[str], encoding: str) -> Iterator[Prediction]:
     try:
-        data = read_data(file)
+        data = read_data(file, limit=MOST_BYTES)
         pages = _pages(file, data, encoding)
         if len(pages) != len(ids):
             raise DatasetError(f"{file}: {len(pages)} pages, where the ground truth has {len(ids)}")
@@ -211,7 +243,8 @@ def _truth_page(sample: Sample, profile: TextProfile) -> tuple[Page, tuple[str, 
     truth = sample.truth
     page = _truth(sample, **_options(sample))
     if profile.reading != "loupe" and "page" not in truth:
-        source = as_text(read_data(Path(truth["file"])), truth["name"], truth.get("encoding", ""))
+        data = read_data(Path(sample.scoring["file"]), limit=MOST_BYTES)
+        source = as_text(data, truth["name"], truth.get("encoding", ""))
         return dinglehopper_page(source, profile.reading), page.notes
     return page.text, page.notes
 
@@ -233,15 +266,16 @@ def _options(sample: Sample) -> dict[str, Any]:
     return {name: value for name in usual if (value := sample.scoring.get(name, usual[name])) != usual[name]}
 
 
-def _truth(sample: Sample, **options: str) -> PageText:
+def _truth(sample: Sample, **options: Any) -> PageText:
     truth = sample.truth
-    return _read_truth(truth["file"], truth["sha256"], truth.get("encoding", ""), **options)[int(truth.get("page", 0))]
+    pages = _read_truth(sample.scoring["file"], truth["sha256"], truth.get("encoding", ""), **options)
+    return pages[int(truth.get("page", 0))]
 
 
 @functools.lru_cache(maxsize=4)
-def _read_truth(file: str, digest: str, encoding: str, **options: str) -> list[PageText]:
+def _read_truth(file: str, digest: str, encoding: str, **options: Any) -> list[PageText]:
     """The pages of a file of this digest: a page is asked for to be scored, and by diagnostics."""
-    return _pages(Path(file), read_data(Path(file)), encoding, **options)
+    return _pages(Path(file), read_data(Path(file), limit=MOST_BYTES), encoding, **options)
 
 
 def reference_text(sample: Sample) -> str:
@@ -249,8 +283,11 @@ def reference_text(sample: Sample) -> str:
     return _truth(sample).text
 
 
-def conclude(scores: Sequence[SampleScores]) -> Conclusion:
-    """Sum the confusions of all pages, and say what the readings of the ground truth left open."""
+def conclude(passed_over: Sequence[str], scores: Sequence[SampleScores]) -> Conclusion:
+    """Sum the confusions of all pages, and say what the readings of the ground truth left open.
+
+    `passed_over`: files of the ground truth in whose place another one of the same page counts.
+    """
     read_as: dict[str, object] = {}
     for name in ("confusions", "confused_runs"):
         sums: Counter[tuple[str, str]] = Counter()
@@ -260,6 +297,9 @@ def conclude(scores: Sequence[SampleScores]) -> Conclusion:
         read_as[name] = {"in_all": sums.total(), "rows": _most_frequent(sums, SHOWN)}
     noted = [one for one in scores if one.details.get("notes")]
     warnings = []
+    if passed_over:
+        more = f" (and {len(passed_over) - 1:,} more)" * (len(passed_over) > 1)
+        warnings.append(f"not read, because another file of the ground truth has this page: {passed_over[0]}{more}")
     if noted:
         warnings.append(
             f"{len(noted):,} of {len(scores):,} pages of the ground truth can be read in more than one way, such as "
