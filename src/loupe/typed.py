@@ -184,3 +184,17 @@ def _json_decoder(kind: Any) -> JsonDecoder[Any]:
 def _msgpack_decoder(kind: Any, ext_hook: Hook | None) -> msgspec.msgpack.Decoder[Any]:
     with _BUILDING:
         return msgspec.msgpack.Decoder(kind, ext_hook=ext_hook)
+
+
+#: Up to here, every whole number is also one of JavaScript and of a float.
+_MOST_TOKENS = 2**53
+
+
+def possible_tokens(count: int | None) -> int | None:
+    """Return the count of tokens, None for one that is unknown or impossible.
+
+    >>> possible_tokens(12), possible_tokens(-1), possible_tokens(2**63)
+    (12, None, None)
+    """
+    # What is no number at all is refused where the record is checked.
+    return None if isinstance(count, int) and not 0 <= count <= _MOST_TOKENS else count

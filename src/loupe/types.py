@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from loupe.explanation import Explanation, Fact, JudgedField
+from loupe.typed import possible_tokens
 
 Outcome: TypeAlias = Literal[
     "ok", "empty", "truncated", "repeated", "unfinished", "refused", "rejected", "timeout", "error", "missing"
@@ -103,10 +104,6 @@ class Request:
     max_tokens: int | None = None
 
 
-#: Up to here, every whole number is also one of JavaScript and of a float.
-_MOST_TOKENS = 2**53
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What an engine gives back for one request. `seconds` only if the engine knows better than the scheduler.
@@ -137,16 +134,6 @@ class Output:
         )
 
 
-def possible_tokens(count: int | None) -> int | None:
-    """Return the count of tokens, None for one that is unknown or impossible.
-
-    >>> possible_tokens(12), possible_tokens(-1), possible_tokens(2**63)
-    (12, None, None)
-    """
-    # What is no number at all is refused where the record is checked.
-    return None if isinstance(count, int) and not 0 <= count <= _MOST_TOKENS else count
-
-
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "class"}):
     """One ended attempt on one sample: a line of `predictions.jsonl`. `text` is exactly what the engine gave.
 
@@ -154,8 +141,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, rename={"outcome": "
     `began` and `ended` (Unix time) enclose all attempts, pauses included, while `seconds` is the time of the last one.
     Of a page in parts, `uncounted` are the calls whose tokens nobody told (answered, given up), and `lost` the parts
     that may be read another time: the same command asks for such a page again. `asked` is a digest of the question and
-    the pages, for folders of one's own. `source` is the file, decoded, that `text` was read from by
-    `AnswerLayout.read`, for scorers that read it in more than one way.
+    the pages, for folders of one's own. `source` is the whole file that `AnswerLayout.read` took `text` from.
     """
 
     sample: str = ""
@@ -296,8 +282,7 @@ class AnswerLayout:
     `in_document(document, samples)` yields (sample id, text) out of an official JSON document. `published_names` gives
     sample ids by the names that answers have elsewhere. In a folder, `file_names(sample)` are tried in order; or
     `in_folder(samples, names)` says which files answer each sample; it comes with `join`, which makes one text of
-    several (None: one that cannot be read). `read(path, samples)` reads them all itself, each under its sample id, or
-    under the name of a file that answers no sample.
+    several (None: one that cannot be read). `read(path, samples)` reads all itself, by sample id or else file name.
     """
 
     read: Callable[[Path, Iterable[Sample]], Iterable[Prediction]] | None = None

@@ -17,13 +17,13 @@ PACKAGE = Path(loupe.__file__).parent
 FILES = {path.relative_to(PACKAGE): path.read_text() for path in PACKAGE.rglob("*.py")}
 LINES = {path: text.count("\n") for path, text in FILES.items()}
 #: Lines by the first folder that a path is in; the core is all but these. Wanted: a core of 50,000, and 100,000 in all.
-APART = {"benchmarks": 29_100, "metrics": 12_200, "features": 20_200}
-CORE, ALL = 57_600, 119_000
+APART = {"benchmarks": 29_100, "metrics": 12_200, "features": 20_250}
+CORE, ALL = 57_300, 118_750
 #: Wanted: 650 modules, and 50 imports in 1,000 lines.
-MODULES, IMPORTS = 690, 71
+MODULES, IMPORTS = 662, 69
 LONGEST_FILE, LARGEST_FOLDER, LARGEST_FEATURE, MOST_OPTIONS = 500, 30, 4_000, 40
 #: Above these so far, and by how much: none may be added.
-LONG_FILES = {"types.py": 624}
+LONG_FILES = {"types.py": 610}
 LARGE_FOLDERS = {"results": 32}
 LARGE_FEATURES = {"synth": 4_900}
 LONE_FILES = 2

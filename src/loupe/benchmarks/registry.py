@@ -23,7 +23,7 @@ from loupe.data import trust
 from loupe.data.python_file import load_python_file
 from loupe.errors import LoupeError, UntrustedError, UsageError, beginning, completed, did_you_mean, nearest
 from loupe.files.foreign import real_path
-from loupe.hooks import Hook, HookError, found, left_out
+from loupe.hooks import HookError, found, left_out
 from loupe.runs.installed import benchmark_ids as benchmark_ids
 from loupe.runs.installed import id_apart, installed_benchmarks
 from loupe.runs.installed import is_installed as is_installed
@@ -90,14 +90,9 @@ def load_benchmark(name: str) -> Benchmark:
     if ident in benchmark_ids():
         return _version(ident, version)
     path = Path(name)
-    if hook := folder_opener(path):
-        benchmark = hook.call(path)
-        if not isinstance(benchmark, Benchmark):
-            raise hook.broken("it gives no Benchmark")
-        return benchmark
     if _is_python(name):
         return _from_file(path)
-    if path.exists() and not (path / "loupe.toml").is_file() and (opened := _opened_by_feature(path)):
+    if (opened := opened_by_feature(path)) is not None:
         return opened
     if path.is_dir():
         from loupe.benchmarks.folders.own import open_folder
@@ -172,18 +167,19 @@ def _is_python(name: str) -> bool:
     return name.partition("@")[0] not in benchmark_ids() and path.suffix == ".py" and path.is_file()
 
 
-def folder_opener(path: Path) -> Hook | None:
-    """Return what opens a folder because of a file in it; None if it is no folder, or one in the folder format."""
-    return next((hook for name, hook in found("folders").items() if (path / name).is_file()), None)
+def opened_by_feature(path: Path) -> Benchmark | None:
+    """The benchmark that a feature or another package makes of a path; None for one in the folder format, or for none.
 
-
-def _opened_by_feature(path: Path) -> Benchmark | None:
-    """The benchmark that a feature or another package sees in a file or folder without settings."""
-    for hook in found("paths").values():
-        if (benchmark := hook.call(path)) is not None:
-            if not isinstance(benchmark, Benchmark):
-                raise hook.broken("it gives no Benchmark")
+    A file in the folder decides, else what is there: a folder without `loupe.toml`, or a file.
+    """
+    marked = [hook for name, hook in found("folders").items() if (path / name).is_file()]
+    others = found("paths").values() if path.exists() and not (path / "loupe.toml").is_file() else ()
+    for hook in (*marked[:1], *others):
+        benchmark = hook.call(path)
+        if isinstance(benchmark, Benchmark):
             return benchmark
+        if benchmark is not None or hook in marked:
+            raise hook.broken("it gives no Benchmark")
     return None
 
 

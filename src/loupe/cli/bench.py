@@ -16,6 +16,7 @@ from loupe.benchmarks.registry import (
     full_name,
     get_benchmark,
     is_own_folder,
+    opened_by_feature,
     shown_options,
 )
 from loupe.cli.shared.lazy import SuggestingGroup
@@ -65,7 +66,7 @@ def show(benchmark: str, json: bool) -> None:
     facts = describe(benchmark, get_benchmark(benchmark))
     if not json:
         facts["data"] = "here" if facts["data"] else f"not here (loupe data get {benchmark})"
-    if is_own_folder(benchmark):
+    if is_own_folder(benchmark) and opened_by_feature(Path(benchmark)) is None:
         facts |= describe_folder(Path(benchmark))
     if json:
         as_json(facts)
@@ -135,10 +136,13 @@ def check(folder: Path, data: Path | None, json: bool) -> None:
 
     if not folder.exists() and is_installed(name := full_name(str(folder))):
         folder = Path(name)
-    if not folder.is_dir() and (folder.suffix == ".py" or is_installed(str(folder))):
+    if opened_by_feature(folder) or (not folder.is_dir() and (folder.suffix == ".py" or is_installed(str(folder)))):
         from loupe.pipeline.benchmark_check import checked_apart
 
-        _show_problems(folder, checked_apart(folder, data), "CONTRIBUTING.md has a file to copy", json=json)
+        hint = "CONTRIBUTING.md has a file to copy"
+        if folder.exists() and folder.suffix != ".py":
+            hint = f"answers that exist already need no pages: loupe score {word(folder)} ANSWERS"
+        _show_problems(folder, checked_apart(folder, data), hint, json=json)
         named = f" --data {word(data)}" if data else ""
         say(f"{folder}: no problem found; loupe run {word(folder)}{named}")
         return

@@ -188,3 +188,16 @@ def test_a_folder_without_transcripts_is_still_asked_for_settings(
     write(here / "scans" / "a.csv", "x")
     assert main(["score", "scans", "scans"]) != 0
     assert "loupe init" in capsys.readouterr().err
+
+
+def test_a_folder_of_transcripts_is_described_and_a_run_without_pages_says_so(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here / "gt" / "a.xml", PAGES[0]["gt"]["data"])
+    assert main(["bench", "show", "gt"]) == 0
+    assert "profile=nfc|nfkc|historical" in capsys.readouterr().out
+    assert main(["run", "gt", "-e", "pdf_text"]) != 0
+    said = capsys.readouterr().err
+    assert "gt: no page image found, not even gt/a.png" in said and "loupe score gt ANSWERS" in said
+    assert main(["bench", "check", "gt"]) != 0
+    assert "loupe score gt ANSWERS" in capsys.readouterr().err

@@ -62,10 +62,10 @@ def check_tag(tag: str, plan: Plan) -> None:
     """
     from itertools import islice
 
-    from loupe.benchmarks.registry import folder_opener, get_benchmark, is_own_folder
+    from loupe.benchmarks.registry import get_benchmark, is_own_folder, opened_by_feature
     from loupe.pipeline.plan import samples_of
 
-    own = tag not in _OF_SCORES and is_own_folder(plan.benchmark) and folder_opener(Path(plan.benchmark)) is None
+    own = tag not in _OF_SCORES and is_own_folder(plan.benchmark) and opened_by_feature(Path(plan.benchmark)) is None
     samples = samples_of(get_benchmark(plan.benchmark), plan.data, plan.options)
     known = sorted({name for sample in islice(samples, None if own else _LOOKED_AT) for name in sample.tags})
     if tag in known:

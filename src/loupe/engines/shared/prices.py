@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from loupe.types import FAILED, Prediction, possible_tokens
+from loupe.typed import possible_tokens
+from loupe.types import FAILED, Prediction
 
 _MILLION = 1_000_000
 

@@ -137,15 +137,16 @@ def _load(
         truth = {"name": name, "sha256": digest}
         if encoding:
             truth["encoding"] = encoding
-        beside = (file.parent / f"{stem_of(file.name)}{ending}" for ending in _IMAGES)
-        image = next((each for each in beside if each.is_file()), None)
+        beside = [file.parent / f"{stem_of(file.name)}{ending}" for ending in _IMAGES]
+        # Scoring needs no page; a run says which one it would have read.
+        image = next((each for each in beside if each.is_file()), beside[0])
         for number in range(pages):
             several = pages > 1
             yield Sample(
                 id=f"{stem_of(name)}#page={number + 1}" if several else stem_of(name),
                 truth=truth | ({"page": str(number)} if several else {}),
                 group=stem_of(name) if several else "",
-                images=(image,) if image and not several else (),
+                images=() if several else (image,),
                 scoring=scoring,
             )
 

@@ -27,8 +27,8 @@ from loupe.results.scored_here import result_of
 from loupe.runs.folder import MOST_MEASURES, PREDICTIONS, SCORES, SEAL, RunFolder, ScoresHead, counts_instead
 from loupe.runs.lock import LOCK
 from loupe.runs.places import Place, Places
-from loupe.typed import json_decoder
-from loupe.types import FAILED, UNDECODABLE, Prediction, Result, SampleScores, possible_tokens
+from loupe.typed import json_decoder, possible_tokens
+from loupe.types import FAILED, UNDECODABLE, Prediction, Result, SampleScores
 
 #: Bytes that are held at once.
 _PORTION = 32 << 20
