@@ -372,7 +372,7 @@ def find_all(
 ) -> Answers:
     """The answers at `path` to the samples asked for, found as the benchmark's official evaluator finds them."""
     layout = get_benchmark(benchmark).answers
-    if layout.read:
+    if layout.read and path.suffix not in (".json", ".jsonl"):
         return match_answers(layout.read(path, samples()), asked, known)
     if path.is_dir() and layout.in_folder and layout.join:
         return find_repeated_answers(path, partial(layout.in_folder, samples()), asked, join=layout.join)

@@ -18,7 +18,7 @@ from loupe.errors import DatasetError
 from loupe.transcripts.xml_source import elements
 
 #: Of two files with one stem in one folder, the ending that comes first here counts.
-ENDINGS: Final = (".gt.page.xml", ".page.xml", ".alto.xml", ".xml", ".hocr", ".html", ".gt.txt", ".txt")
+ENDINGS: Final = (".gt.page.xml", ".page.xml", ".alto.xml", ".xml", ".hocr", ".html", ".gt.txt", ".txt", ".md")
 _IMAGE_ENDING: Final = re.compile(r"\.(png|jpe?g|tiff?|webp|bmp|gif|jp2|pdf)$", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"\d+")
 

@@ -28,8 +28,8 @@ def read_transcript(
 ) -> tuple[Format, list[PageText]]:
     """The format of a file and its pages, by the rules of Loupe.
 
-    `name` matters only if it ends in `.txt`, which is plain text whatever it holds. `encoding` is that of plain text
-    without a byte order mark. Raises DatasetError, naming what is wrong and where, for anything that cannot be read.
+    `name` matters only if it ends in `.txt` or `.md`, which is plain text whatever it holds. `encoding` is that of
+    plain text without a byte order mark. Raises DatasetError, naming what is wrong and where, for what cannot be read.
     """
     data = unpacked(data)
     if data.startswith(b"PK\x03\x04"):
@@ -46,8 +46,8 @@ def as_text(data: bytes, name: str = "", encoding: str = "") -> str:
 
 
 def is_xml(data: bytes, name: str) -> bool:
-    """True for what begins with `<`, whatever the encoding, and is not named `.txt`."""
-    if name.lower().removesuffix(".gz").endswith(".txt"):
+    """True for what begins with `<`, whatever the encoding, and is not named `.txt` or `.md`."""
+    if name.lower().removesuffix(".gz").endswith((".txt", ".md")):
         return False
     return data[:4096].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")[:1] == b"<"
 

@@ -154,6 +154,15 @@ def test_confusions_stand_below_the_result(here: Path, capsys: pytest.CaptureFix
     assert row in lines
 
 
+def test_json_lines_and_markdown_are_answers_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here / "gt" / "a.xml", PAGES[0]["gt"]["data"])
+    text = "\n".join("\n".join(region) for region in PAGES[0]["expected"]["gt"]["loupe"])
+    write(here / "answers.jsonl", json.dumps({"id": "a", "text": text}) + "\n")
+    write(here / "ocr" / "a.md", text)
+    assert value(score("gt", "answers.jsonl", capsys=capsys), "cer") == 0
+    assert value(score("gt", "ocr", capsys=capsys), "cer") == 0
+
+
 def test_a_copy_of_the_ground_truth_elsewhere_is_the_same_ground_truth(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,7 +102,7 @@ def _is_transcript(name: str) -> bool:
 
 
 def _has_markup(names: Iterable[str]) -> bool:
-    return any(not name.lower().removesuffix(".gz").endswith(".txt") for name in names)
+    return any(not name.lower().removesuffix(".gz").endswith((".txt", ".md")) for name in names)
 
 
 def _has_other_pages(path: Path, names: Iterable[str]) -> bool:
